@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * limits.h -- every maximum of the engine, each with its reason.
+ *
+ * All lengths stay below what either store rejects (an indexed Postgres text is limited to about
+ * 2,700 bytes; we index nothing above 512). Tests: tests/conformance/limits. */
+#ifndef FF_BASE_LIMITS_H
+#define FF_BASE_LIMITS_H
+
+/* Inputs of one execution (contract of the HTTP API). */
+#define FF_LANE_BYTES_MAX           64 /* printable ASCII; leads the claim index */
+#define FF_NAMESPACE_BYTES_MAX      128
+#define FF_KIND_BYTES_MAX           128
+#define FF_NODE_BYTES_MAX           128
+#define FF_KEY_BYTES_MAX            255 /* idempotency keys, as the header draft allows */
+#define FF_WORKER_ID_BYTES_MAX      256
+#define FF_REQUEST_ID_BYTES_MAX     64
+#define FF_CONTENT_TYPE_BYTES_MAX   255
+#define FF_INPUT_BYTES_MAX          (1 << 20) /* may be raised up to FF_PAYLOAD_BYTES_CEILING */
+#define FF_RESULT_BYTES_MAX         (1 << 20)
+#define FF_PAYLOAD_BYTES_CEILING    (8 << 20)
+#define FF_PAYLOAD_INLINE_BYTES_MAX 1024 /* larger values live in ff_payload */
+#define FF_MESSAGE_BYTES_MAX        4096
+#define FF_REASON_BYTES_MAX         1024
+#define FF_TAGS_MAX                 32
+#define FF_TAG_NAME_BYTES_MAX       64
+#define FF_TAG_VALUE_BYTES_MAX      256
+#define FF_CAPABILITIES_MAX         64
+#define FF_CAPABILITY_BYTES_MAX     64
+#define FF_LANES_PER_CLAIM_MAX      64
+#define FF_KINDS_PER_CLAIM_MAX      64
+#define FF_PRIORITY_MAX             9000
+#define FF_LEASE_TTL_MS_MIN         100
+#define FF_LEASE_TTL_MS_MAX         3600000
+#define FF_LEASE_TTL_MS_DEFAULT     30000
+#define FF_WAIT_MS_MAX              60000
+#define FF_DURATION_MS_MAX          INT64_C(315360000000)    /* ten years: sums never overflow */
+#define FF_TIME_MS_MAX              INT64_C(253402300799999) /* end of the year 9999 */
+#define FF_RETRIES_MAX              1000000
+#define FF_JSON_DEPTH_MAX           64
+
+/* Sizes of one call. */
+#define FF_SUBMIT_MAX      1000
+#define FF_TASKS_MAX       256
+#define FF_CLAIM_BYTES_MAX (8 << 20)
+#define FF_LIST_MAX        1000
+#define FF_LIST_DEFAULT    50
+#define FF_FILTER_MAX      10000 /* cancel and replay by filter */
+
+/* Batches and queue. */
+#define FF_BATCH_OPS_MAX   512
+#define FF_BATCH_ROWS_MAX  4000
+#define FF_BATCH_BYTES_MAX (8 << 20)
+#define FF_QUEUE_OPS_MAX   10000
+#define FF_QUEUE_BYTES_MAX (64 << 20)
+#define FF_BUSY_ROUNDS_MAX 3 /* then the op moves to the patient lane */
+#define FF_BUSY_MS_MAX     50
+#define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */
+#define FF_PATIENT_BG_MS   100     /* the same for background ops */
+#define FF_RERUNS_MAX      3       /* without progress, then the batch is bisected */
+#define FF_UNKNOWN_MS_MAX  600000  /* after this a batch is never applied again */
+#define FF_BATCH_KEEP_MS   3600000 /* markers are pruned after an hour */
+#define FF_ARENA_BYTES_MAX (256 << 20)
+
+/* Timers and loops. */
+#define FF_TIMER_SCAN_ROWS     1000
+#define FF_RETENTION_SCAN_ROWS 500
+#define FF_BRAKE_MS_MAX        30000
+#define FF_CLOCK_JUMP_MS       5000
+#define FF_CONTACT_WRITE_MS    10000
+
+#define FF_PARTITIONS 256
+
+#endif

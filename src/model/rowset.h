@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rowset.h -- the rows of one batch in memory: what is wanted, what came, what has changed.
+ *
+ * The ops fill in what they need, a store fills in what there is, the ops change it, a store saves
+ * it. Neither side knows the other. Everything lives in the batch's arena; nothing here does I/O.
+ * Tests: tests/unit/test_rowset.c. */
+#ifndef FF_MODEL_ROWSET_H
+#define FF_MODEL_ROWSET_H
+
+#include "base/arena.h"
+#include "base/hashmap.h"
+#include "model/rows.h"
+#include "model/value.h"
+
+typedef enum ff_want {
+    FF_WANT_READ, /* no lock: may be stale by the time of the save; never decides alone */
+    FF_WANT_LOCK, /* locked until the end of the batch */
+} ff_want;
+
+typedef enum ff_found {
+    FF_FOUND_UNASKED, /* not loaded yet */
+    FF_FOUND,
+    FF_ABSENT,
+    FF_BUSY, /* someone else holds it: the op leaves this batch */
+} ff_found;
+
+/* One key somebody asked for. */
+struct ff_entry {
+    ff_table table;
+    ff_want want;
+    ff_found found;
+    void *row; /* key columns are set from the start; the rest when found or new */
+    struct ff_str key;
+    struct ff_entry *next; /* of the same table, in the order of asking */
+};
+
+/* One scan: a named SQL block with its parameters. Equal scans of a batch are merged: one statement
+ * with the sum of the limits, dealt out by `taken`. */
+struct ff_scan {
+    int block; /* an ff_sql id */
+    struct ff_value *params;
+    size_t param_count;
+    int64_t limit; /* sum over the askers; passed as the block's parameter "limit" */
+    bool loaded;
+    void **rows; /* in the block's order */
+    size_t row_count;
+    size_t taken;
+    struct ff_scan *next;
+};
+
+struct ff_undo;
+
+struct ff_rowset {
+    struct ff_arena *arena;
+    struct ff_hashmap index; /* (table, key) -> ff_entry */
+    struct ff_entry *entries[FF_TABLE_COUNT];
+    struct ff_entry **entries_end[FF_TABLE_COUNT];
+    uint32_t entry_count;
+    struct ff_scan *scans;
+    struct ff_scan **scans_end;
+    struct ff_event **events; /* in order of happening */
+    size_t event_count, event_cap;
+    struct ff_execution **purges; /* executions to remove with everything scoped to them */
+    size_t purge_count, purge_cap;
+    size_t bytes; /* of values added by the ops, for the batch limit */
+    /* the op being applied */
+    uint32_t op;
+    struct ff_undo *undo;
+    size_t undo_events, undo_purges, undo_bytes;
+};
+
+void ff_rowset_init(struct ff_rowset *rows, struct ff_arena *arena);
+
+/* --- asking (ops, through ff_work) --- */
+
+/* Ask for the row whose key columns are set in `key`. Asking twice gives the same entry; LOCK wins.
+ * NULL only when the arena is exhausted. */
+struct ff_entry *ff_rowset_want(struct ff_rowset *rows, ff_table table, const void *key,
+                                ff_want want);
+struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct ff_value *params,
+                               size_t param_count, int64_t limit);
+
+/* --- filling (stores) --- */
+
+/* A fresh, null-initialised row struct of the table in the rowset's arena. */
+void *ff_rowset_row_new(struct ff_rowset *rows, ff_table table);
+/* A row came back for a wanted key, or from a scan (then it may be new to the rowset). Returns the
+ * row that counts: the one already here if the key was known, else this one. */
+void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool locked);
+/* After a load: every entry still unasked gets this verdict. */
+void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict);
+
+/* --- deciding (ops, through ff_work) --- */
+
+struct ff_entry *ff_rowset_find(struct ff_rowset *rows, ff_table table, const void *key);
+void ff_rowset_op_begin(struct ff_rowset *rows, uint32_t op);
+/* Put back everything the op since op_begin changed. */
+void ff_rowset_op_undo(struct ff_rowset *rows);
+/* Call before the first change to a loaded row; afterwards the row may be written freely. */
+void ff_rowset_edit(struct ff_rowset *rows, void *row);
+/* The entry must be wanted and absent (or deleted in this batch); returns the row to fill in. */
+void *ff_rowset_insert(struct ff_rowset *rows, struct ff_entry *entry);
+void ff_rowset_delete(struct ff_rowset *rows, void *row);
+void ff_rowset_purge(struct ff_rowset *rows, struct ff_execution *execution);
+struct ff_event *ff_rowset_event(struct ff_rowset *rows);
+
+/* --- saving (stores) --- */
+
+typedef enum ff_change { FF_CHANGE_INSERT, FF_CHANGE_UPDATE, FF_CHANGE_DELETE } ff_change;
+/* The rows of a table that need this change, sorted by key. Returns the count; 0 and NULL when
+ * there is none. */
+size_t ff_rowset_changes(struct ff_rowset *rows, ff_table table, ff_change change, void ***ret);
+bool ff_rowset_has_changes(const struct ff_rowset *rows);
+
+#endif

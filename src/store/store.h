@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store.h -- the seam between the engine and a database: rows, scans and transactions, never rules.
+ *
+ * A call is started and later finished, so that one thread can drive many sessions and a simulator
+ * can decide when, and whether, each call ends. SQLite does its work inside start(); Postgres sends
+ * a pipeline there and reads it in finish(). A session has one call under way at a time and belongs
+ * to one thread at a time. Adding an operation to the engine never touches this file.
+ * Read first: src/store/README.md. Tests: tests/conformance, tests/faults. */
+#ifndef FF_STORE_STORE_H
+#define FF_STORE_STORE_H
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "model/rowset.h"
+#include "model/value.h"
+
+#include <flowfabric.h>
+
+typedef enum ff_call_kind {
+    FF_CALL_PEEK,     /* load keyed rows and scans without lock, outside of any transaction */
+    FF_CALL_LOAD,     /* begin; marker; lock keyed rows; set scans; locking scans; clock */
+    FF_CALL_SAVE,     /* changed rows, purges, events, commit */
+    FF_CALL_ROLLBACK, /* end the transaction of a load without saving */
+    FF_CALL_RESOLVE,  /* did batch_id commit? Inserts the marker and so makes "no" final */
+    FF_CALL_READ,     /* one read-only block */
+} ff_call_kind;
+
+/* How a call ended; the error classes of the executor. */
+typedef enum ff_outcome {
+    FF_OUTCOME_OK,
+    FF_OUTCOME_RERUN,   /* nothing applied: serialisation, deadlock, our own duplicate, lost link */
+    FF_OUTCOME_STOP,    /* nothing applied: the store cannot serve now (full, read-only, away) */
+    FF_OUTCOME_OP,      /* nothing applied: something in this batch is not to the store's taste */
+    FF_OUTCOME_UNKNOWN, /* SAVE only: the commit was sent and its answer never came */
+} ff_outcome;
+
+/* One read-only block. Cells and rows live in `arena`. */
+struct ff_read {
+    int block;
+    const struct ff_value *params;
+    size_t param_count;
+    struct ff_arena *arena;
+    size_t row_count;
+    void **rows;            /* for blocks with `out: row:<table>`: row structs */
+    struct ff_value *cells; /* otherwise: row_count * col_count values, row by row */
+    size_t col_count;
+};
+
+struct ff_call {
+    ff_call_kind kind;
+    struct ff_rowset *rows;  /* PEEK, LOAD, SAVE */
+    struct ff_uuid batch_id; /* LOAD, RESOLVE */
+    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN) */
+    struct ff_read *read;    /* READ */
+    /* answers, valid once finish() said true */
+    ff_outcome outcome;
+    int64_t now_ms;       /* LOAD, READ of the pulse: the store's time */
+    int64_t last_event_id; /* SAVE: the highest id given out by this commit, 0 if none */
+    bool committed;       /* RESOLVE */
+    struct ff_error error;
+    char sqlstate[8]; /* or the SQLite result code as text, for logs */
+};
+
+struct ff_session;
+struct ff_session_ops {
+    /* Begin a call. Connects first when the session has no connection. Never blocks for long:
+     * what takes time is awaited through finish() and wait(). */
+    void (*start)(struct ff_session *session, struct ff_call *call);
+    /* True once the call has ended; false: not yet, see wait(). */
+    bool (*finish)(struct ff_session *session, struct ff_call *call);
+    /* Block until finish() may have something new, or the timeout has passed. */
+    void (*wait)(struct ff_session *session, int64_t timeout_ms);
+    /* Give up the call under way: the connection is dropped, the call ends at once as UNKNOWN for
+     * a SAVE and RERUN otherwise. */
+    void (*abandon)(struct ff_session *session, struct ff_call *call);
+    void (*free)(struct ff_session *session);
+};
+struct ff_session {
+    const struct ff_session_ops *ops;
+};
+
+/* What a store found out about itself at start-up. */
+struct ff_store_facts {
+    const char *kind; /* "sqlite", "postgres" */
+    char version[32];
+    bool notify;    /* hints between processes work */
+    bool serial_log;
+    bool pooler; /* behind a transaction-mode pooler */
+    bool shared; /* other processes may use the same store */
+    char warnings[512]; /* settings an operator should change; empty if none */
+};
+
+struct ff_store;
+struct ff_store_ops {
+    ff_status (*session_new)(struct ff_store *store, struct ff_session **ret,
+                             struct ff_error *reterr);
+    /* Hint to other processes that something has been committed. Coalesced, never blocks. */
+    void (*notify)(struct ff_store *store);
+    /* True if another process hinted, or the file changed, since the last call. Never blocks. */
+    bool (*notified)(struct ff_store *store);
+    /* Apply migrations up to this binary's. `dry_run` only reports. */
+    ff_status (*migrate)(struct ff_store *store, bool dry_run, int32_t *ret_from, int32_t *ret_to,
+                         struct ff_error *reterr);
+    void (*free)(struct ff_store *store);
+};
+struct ff_store {
+    const struct ff_store_ops *ops;
+    struct ff_store_facts facts;
+};
+
+struct ff_store_options {
+    const char *url; /* sqlite:PATH, sqlite::memory: or sqlite:memory:NAME, postgres://... */
+    bool migrate;    /* apply migrations even to a store that is not empty */
+    bool create;     /* SQLite: make the file if it is not there */
+    struct ff_clock clock;
+    struct ff_random random;
+};
+
+/* Opens by URL scheme, checks settings and schema (migrates an empty store). */
+FF_MUST_CHECK ff_status ff_store_open(const struct ff_store_options *options,
+                                      struct ff_store **ret_store, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_store_sqlite_open(const struct ff_store_options *options,
+                                             struct ff_store **ret_store, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_store_postgres_open(const struct ff_store_options *options,
+                                               struct ff_store **ret_store,
+                                               struct ff_error *reterr);
+void ff_store_free(struct ff_store *store);
+
+/* Start a call and wait for its end, at most until the deadline (then it is abandoned). */
+void ff_session_run(struct ff_session *session, struct ff_call *call, int64_t timeout_ms);
+/* Run one read-only block; RERUN and STOP come back as FF_UNAVAILABLE. */
+FF_MUST_CHECK ff_status ff_session_read(struct ff_session *session, struct ff_read *read,
+                                        int64_t timeout_ms, struct ff_error *reterr);
+
+#endif
