@@ -1,0 +1,47 @@
+# Verbs in front of CMake. Every verb first makes sure that what it needs is installed.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ARGS    ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test test-full bench lint install format clean
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install missing Debian packages (all of them, also those of the tests)
+	@tools/setup full
+
+build: ## Build the release: build/release/ff and libflowfabric
+	@tools/setup build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+run: build ## Build and show the engine at work on a small SQLite store
+	@exec tools/run-demo
+
+test: ## Run all rings of tests (below 20 minutes on 2 cores)
+	@tools/setup full
+	@tests/run $(ARGS)
+
+test-full: ## Run all rings at full size; takes much longer
+	@tools/setup full
+	@tests/run --full $(ARGS)
+
+bench: build ## Measure the release on SQLite and a private Postgres
+	@tools/setup full
+	@tools/bench $(ARGS)
+
+lint: ## Only the first ring: all warnings, layers, sizes, format, exported symbols
+	@tools/setup full
+	@tests/run --only lint
+
+install: build ## Install below DESTDIR and PREFIX (default /usr/local)
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+format: ## Let clang-format rewrite all C files
+	@tools/setup full
+	@tools/format
+
+clean: ## Remove the build directory
+	@rm -rf build
