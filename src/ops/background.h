@@ -55,7 +55,7 @@ struct ff_retention_out {
 /* Old batch markers, expired dedup keys, stored replies, claim requests and workers. */
 struct ff_prune_in {
     int64_t limit;
-    struct ff_scan *scans[4];
+    struct ff_scan *scans[5]; /* batch, dedup, reply, claim, worker */
 };
 struct ff_prune_out {
     int64_t removed;
