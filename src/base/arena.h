@@ -23,8 +23,7 @@ struct ff_arena_chunk;
 struct ff_arena {
     struct ff_arena_chunk *first;   /* survives reset */
     struct ff_arena_chunk *current; /* where small requests are served */
-    struct ff_arena_chunk *large;   /* requests too big to share a chunk */
-    void *last;                     /* newest allocation, the only one that can grow in place */
+    struct ff_arena_chunk *large;   /* requests too big to share a chunk, newest first */
     size_t chunk_bytes;
     size_t max_bytes;
     size_t used_bytes;
@@ -44,8 +43,9 @@ void *ff_arena_alloc(struct ff_arena *arena, size_t bytes);
 void *ff_arena_array(struct ff_arena *arena, size_t count, size_t item_bytes);
 
 /* A block of `new_bytes` that starts with the first `old_bytes` of `memory`: the same block if it
- * is the newest one and there is room behind it, else a copy. The bytes behind the old ones are
- * zero. On failure `memory` stays valid. */
+ * is the newest one and there is room behind it, else another one. The bytes behind the old ones
+ * are zero. On success `memory` must not be used again; on failure it stays valid. `memory` NULL
+ * with `old_bytes` 0 is a plain allocation. */
 void *ff_arena_grow(struct ff_arena *arena, void *memory, size_t old_bytes, size_t new_bytes);
 
 /* `len` may be 0; `ptr` may then be NULL. */

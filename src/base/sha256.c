@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sha256.c -- SHA-256 and HMAC-SHA-256 by libcrypto.
+ *
+ * Only the EVP interface and the one-shot HMAC: the older per-algorithm calls are deprecated.
+ * Tests: tests/unit/test_sha256.c. */
+#include "base/sha256.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#include "base/banned.h"
+
+ff_status ff_sha256_of(const void *data, size_t bytes, uint8_t ret_digest[FF_SHA256_BYTES],
+                       struct ff_error *reterr)
+{
+    uint8_t digest[FF_SHA256_BYTES];
+
+    if (EVP_Digest(bytes ? data : "", bytes, digest, NULL, EVP_sha256(), NULL) != 1)
+        return ff_fail(reterr, FF_INTERNAL, "sha-256 failed");
+    memcpy(ret_digest, digest, sizeof digest);
+    return FF_OK;
+}
+
+ff_status ff_sha256_init(struct ff_sha256 *sha, struct ff_error *reterr)
+{
+    *sha = (struct ff_sha256){.context = EVP_MD_CTX_new()};
+    if (!sha->context)
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for sha-256");
+    if (EVP_DigestInit_ex(sha->context, EVP_sha256(), NULL) != 1) {
+        ff_sha256_done(sha);
+        return ff_fail(reterr, FF_INTERNAL, "sha-256 cannot start");
+    }
+    return FF_OK;
+}
+
+void ff_sha256_add(struct ff_sha256 *sha, const void *data, size_t bytes)
+{
+    assert(sha->context);
+    if (bytes > 0 && EVP_DigestUpdate(sha->context, data, bytes) != 1)
+        sha->broken = true;
+}
+
+ff_status ff_sha256_finish(struct ff_sha256 *sha, uint8_t ret_digest[FF_SHA256_BYTES],
+                           struct ff_error *reterr)
+{
+    uint8_t digest[FF_SHA256_BYTES];
+
+    assert(sha->context);
+    if (sha->broken || EVP_DigestFinal_ex(sha->context, digest, NULL) != 1)
+        return ff_fail(reterr, FF_INTERNAL, "sha-256 failed");
+    sha->broken = true; /* a second finish would be a bug; it must not give a wrong digest */
+    memcpy(ret_digest, digest, sizeof digest);
+    return FF_OK;
+}
+
+void ff_sha256_done(struct ff_sha256 *sha)
+{
+    if (!sha)
+        return;
+    EVP_MD_CTX_free(sha->context);
+    sha->context = NULL;
+}
+
+ff_status ff_hmac_sha256(struct ff_str key, struct ff_str text, uint8_t ret_mac[FF_SHA256_BYTES],
+                         struct ff_error *reterr)
+{
+    /* libcrypto takes NULL for "the key of last time" and counts keys in int. */
+    const char *const key_ptr = key.len ? key.ptr : "";
+    const unsigned char *const text_ptr = (const unsigned char *)(text.len ? text.ptr : "");
+    uint8_t mac[FF_SHA256_BYTES];
+
+    if (key.len > INT_MAX)
+        return ff_fail(reterr, FF_TOO_LARGE, "key of %zu bytes is too long", key.len);
+    if (!HMAC(EVP_sha256(), key_ptr, (int)key.len, text_ptr, text.len, mac, NULL))
+        return ff_fail(reterr, FF_INTERNAL, "hmac-sha-256 failed");
+    memcpy(ret_mac, mac, sizeof mac);
+    return FF_OK;
+}
+
+bool ff_secret_eq(const void *a, const void *b, size_t bytes)
+{
+    return bytes == 0 || CRYPTO_memcmp(a, b, bytes) == 0;
+}
