@@ -56,13 +56,17 @@ struct ff_table_info {
 
 extern const struct ff_table_info ff_tables[FF_TABLE_COUNT];
 
+struct ff_entry;
+
 /* Where a row stands in its batch. Written by rowset.c only. */
 struct ff_row {
-    uint8_t table;   /* ff_table */
-    bool is_new;     /* insert it */
-    bool is_dirty;   /* update it */
-    bool is_deleted; /* delete it */
-    uint32_t op;     /* the op that changed it last; 0: none in this batch */
+    struct ff_entry *entry; /* of the rowset it belongs to; NULL outside of one */
+    uint8_t table;          /* ff_table */
+    bool is_new;            /* insert it */
+    bool is_dirty;          /* update it */
+    bool is_deleted;        /* delete it */
+    bool is_purged;         /* goes with everything scoped to it */
+    uint32_t op;            /* the op that changed it last; 0: none in this batch */
 };
 
 #define FF_C_I16  int32_t

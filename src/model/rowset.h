@@ -36,7 +36,8 @@ struct ff_entry {
 };
 
 /* One scan: a named SQL block with its parameters. Equal scans of a batch are merged: one statement
- * with the sum of the limits, dealt out by `taken`. */
+ * with the sum of the limits, dealt out by `taken`. Leave the block's parameter "limit" 0 in
+ * `params`: it is `limit` that counts. */
 struct ff_scan {
     int block; /* an ff_sql id */
     struct ff_value *params;
@@ -63,13 +64,15 @@ struct ff_rowset {
     size_t event_count, event_cap;
     struct ff_execution **purges; /* executions to remove with everything scoped to them */
     size_t purge_count, purge_cap;
-    size_t bytes; /* of values added by the ops, for the batch limit */
+    void *spare; /* handed out when the arena is exhausted, so that ops need not check */
     /* the op being applied */
     uint32_t op;
     struct ff_undo *undo;
-    size_t undo_events, undo_purges, undo_bytes;
+    size_t undo_events, undo_purges;
 };
 
+/* When the arena fails, now or later, `arena->failed` says so and nothing of the batch may be
+ * saved. */
 void ff_rowset_init(struct ff_rowset *rows, struct ff_arena *arena);
 
 /* --- asking (ops, through ff_work) --- */
@@ -99,8 +102,9 @@ void ff_rowset_op_begin(struct ff_rowset *rows, uint32_t op);
 void ff_rowset_op_undo(struct ff_rowset *rows);
 /* Call before the first change to a loaded row; afterwards the row may be written freely. */
 void ff_rowset_edit(struct ff_rowset *rows, void *row);
-/* The entry must be wanted and absent (or deleted in this batch); returns the row to fill in. */
-void *ff_rowset_insert(struct ff_rowset *rows, struct ff_entry *entry);
+/* The key must be absent (or deleted in this batch): either asked for and not found, or new by
+ * construction. Returns the row to fill in; its key columns are set. */
+void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key);
 void ff_rowset_delete(struct ff_rowset *rows, void *row);
 void ff_rowset_purge(struct ff_rowset *rows, struct ff_execution *execution);
 struct ff_event *ff_rowset_event(struct ff_rowset *rows);

@@ -53,7 +53,10 @@ void *ff_work_row(struct ff_work *work, ff_table table, const void *key);
 void ff_work_edit(struct ff_work *work, void *row);
 /* The key must have been wanted with LOCK and be absent. */
 void *ff_work_insert(struct ff_work *work, ff_table table, const void *key);
+/* For keys that are new by construction (an attempt of a fresh epoch): not asked for before. */
+void *ff_work_insert_new(struct ff_work *work, ff_table table, const void *key);
 void ff_work_delete(struct ff_work *work, void *row);
+void ff_work_purge(struct ff_work *work, struct ff_execution *execution);
 struct ff_event *ff_work_event(struct ff_work *work);
 /* A uuid derived from the op's seed: nth is 0, 1, 2 ... */
 struct ff_uuid ff_work_uuid(const struct ff_work *work, uint32_t nth);
