@@ -248,13 +248,13 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
         if (!entry)
             return row;
         entry->want = locked ? FF_WANT_LOCK : FF_WANT_READ;
-        entry->found = FF_FOUND;
+        entry->found = FF_FOUND_ROW;
         return row;
     }
-    if (entry->found != FF_FOUND || (locked && entry->want == FF_WANT_READ)) {
+    if (entry->found != FF_FOUND_ROW || (locked && entry->want == FF_WANT_READ)) {
         memcpy(entry->row, row, ff_tables[table].row_bytes);
         ((struct ff_row *)entry->row)->entry = entry;
-        entry->found = FF_FOUND;
+        entry->found = FF_FOUND_ROW;
         if (locked)
             entry->want = FF_WANT_LOCK;
     }
@@ -337,16 +337,16 @@ void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
     if (!entry)
         return ff_rowset_row_new(rows, table);
     head = entry->row;
-    assert(entry->found != FF_BUSY);
-    assert(entry->found != FF_FOUND || head->is_deleted);
-    if (entry->found == FF_FOUND) { /* deleted in this batch: it comes back as an update */
+    assert(entry->found != FF_FOUND_BUSY);
+    assert(entry->found != FF_FOUND_ROW || head->is_deleted);
+    if (entry->found == FF_FOUND_ROW) { /* deleted in this batch: it comes back as an update */
         ff_rowset_edit(rows, head);
         head->is_deleted = false;
         head->is_dirty = !head->is_new;
         return head;
     }
     journal(rows, UNDO_INSERT, entry);
-    entry->found = FF_FOUND;
+    entry->found = FF_FOUND_ROW;
     head->is_new = true;
     head->op = rows->op;
     return head;
@@ -409,7 +409,7 @@ static bool row_needs(const struct ff_entry *entry, ff_change change)
 {
     const struct ff_row *const row = entry->row;
 
-    if (entry->found != FF_FOUND || row->is_purged)
+    if (entry->found != FF_FOUND_ROW || row->is_purged)
         return false;
     switch (change) {
     case FF_CHANGE_INSERT:

@@ -20,9 +20,9 @@ typedef enum ff_want {
 
 typedef enum ff_found {
     FF_FOUND_UNASKED, /* not loaded yet */
-    FF_FOUND,
-    FF_ABSENT,
-    FF_BUSY, /* someone else holds it: the op leaves this batch */
+    FF_FOUND_ROW,
+    FF_FOUND_ABSENT,
+    FF_FOUND_BUSY, /* someone else holds it: the op leaves this batch */
 } ff_found;
 
 /* One key somebody asked for. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/codec.h"
+#include "base/hash.h"
 #include "base/limits.h"
-#include "base/sha256.h"
 
 #include "base/banned.h"
 
@@ -59,7 +59,7 @@ void *ff_work_row(struct ff_work *work, ff_table table, const void *key)
 {
     const struct ff_entry *const entry = ff_rowset_find(work->rows, table, key);
 
-    if (!entry || entry->found != FF_FOUND || ((struct ff_row *)entry->row)->is_deleted ||
+    if (!entry || entry->found != FF_FOUND_ROW || ((struct ff_row *)entry->row)->is_deleted ||
         ((struct ff_row *)entry->row)->is_purged)
         return NULL;
     return entry->row;
@@ -104,11 +104,14 @@ struct ff_event *ff_work_event(struct ff_work *work)
 
 struct ff_uuid ff_work_uuid(const struct ff_work *work, uint32_t nth)
 {
-    uint8_t input[sizeof work->seed.b + 4];
-    uint8_t digest[32];
+    const struct ff_hash_seed seed = {ff_get_be64(work->seed.b), ff_get_be64(work->seed.b + 8)};
+    uint8_t input[5];
+    uint8_t output[16];
 
-    memcpy(input, work->seed.b, sizeof work->seed.b);
-    ff_put_be32(input + sizeof work->seed.b, nth);
-    ff_sha256(input, sizeof input, digest);
-    return ff_uuid_v4(digest);
+    ff_put_be32(input, nth);
+    for (uint8_t half = 0; half < 2; half++) {
+        input[4] = half;
+        ff_put_be64(output + 8 * half, ff_hash_bytes(seed, input, sizeof input));
+    }
+    return ff_uuid_v4(output);
 }

@@ -27,13 +27,13 @@ typedef enum ff_call_kind {
 } ff_call_kind;
 
 /* How a call ended; the error classes of the executor. */
-typedef enum ff_outcome {
-    FF_OUTCOME_OK,
-    FF_OUTCOME_RERUN,   /* nothing applied: serialisation, deadlock, our own duplicate, lost link */
-    FF_OUTCOME_STOP,    /* nothing applied: the store cannot serve now (full, read-only, away) */
-    FF_OUTCOME_OP,      /* nothing applied: something in this batch is not to the store's taste */
-    FF_OUTCOME_UNKNOWN, /* SAVE only: the commit was sent and its answer never came */
-} ff_outcome;
+typedef enum ff_called {
+    FF_CALLED_OK,
+    FF_CALLED_RERUN,   /* nothing applied: serialisation, deadlock, our own duplicate, lost link */
+    FF_CALLED_STOP,    /* nothing applied: the store cannot serve now (full, read-only, away) */
+    FF_CALLED_OP,      /* nothing applied: something in this batch is not to the store's taste */
+    FF_CALLED_UNKNOWN, /* SAVE only: the commit was sent and its answer never came */
+} ff_called;
 
 /* One read-only block. Cells and rows live in `arena`. */
 struct ff_read {
@@ -54,7 +54,7 @@ struct ff_call {
     int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN) */
     struct ff_read *read;    /* READ */
     /* answers, valid once finish() said true */
-    ff_outcome outcome;
+    ff_called outcome;
     int64_t now_ms;       /* LOAD, READ of the pulse: the store's time */
     int64_t last_event_id; /* SAVE: the highest id given out by this commit, 0 if none */
     bool committed;       /* RESOLVE */
