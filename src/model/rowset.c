@@ -137,8 +137,25 @@ static struct ff_entry *entry_new(struct ff_rowset *rows, ff_table table, const 
     return entry;
 }
 
-struct ff_entry *ff_rowset_want(struct ff_rowset *rows, ff_table table, const void *key,
-                                ff_want want)
+static bool push(struct ff_rowset *rows, void ***list, size_t *count, size_t *cap, void *item)
+{
+    if (*count == *cap) {
+        const size_t grown = *cap ? *cap * 2 : 64;
+        void **const items = ff_arena_grow(rows->arena, *list, *cap * sizeof *items,
+                                           grown * sizeof *items);
+
+        if (!items)
+            return false;
+        *list = items;
+        *cap = grown;
+    }
+    (*list)[(*count)++] = item;
+    return true;
+}
+
+/* Finds or makes the entry without noting that somebody depends on it. */
+static struct ff_entry *entry_of(struct ff_rowset *rows, ff_table table, const void *key,
+                                 ff_want want)
 {
     struct ff_entry *entry = ff_rowset_find(rows, table, key);
 
@@ -149,6 +166,18 @@ struct ff_entry *ff_rowset_want(struct ff_rowset *rows, ff_table table, const vo
     } else if (want == FF_WANT_LOCK) {
         entry->want = FF_WANT_LOCK;
     }
+    return entry;
+}
+
+struct ff_entry *ff_rowset_want(struct ff_rowset *rows, ff_table table, const void *key,
+                                ff_want want)
+{
+    struct ff_entry *const entry = entry_of(rows, table, key, want);
+    void **list = (void **)rows->wants;
+
+    if (entry)
+        push(rows, &list, &rows->want_count, &rows->want_cap, entry);
+    rows->wants = (struct ff_entry **)list;
     return entry;
 }
 
@@ -331,7 +360,7 @@ void ff_rowset_edit(struct ff_rowset *rows, void *row)
 
 void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
 {
-    struct ff_entry *entry = ff_rowset_want(rows, table, key, FF_WANT_LOCK);
+    struct ff_entry *const entry = entry_of(rows, table, key, FF_WANT_LOCK);
     struct ff_row *head;
 
     if (!entry)
@@ -364,22 +393,6 @@ void ff_rowset_delete(struct ff_rowset *rows, void *row)
         head->op = rows->op;
     }
     head->is_deleted = true;
-}
-
-static bool push(struct ff_rowset *rows, void ***list, size_t *count, size_t *cap, void *item)
-{
-    if (*count == *cap) {
-        const size_t grown = *cap ? *cap * 2 : 64;
-        void **const items = ff_arena_grow(rows->arena, *list, *cap * sizeof *items,
-                                           grown * sizeof *items);
-
-        if (!items)
-            return false;
-        *list = items;
-        *cap = grown;
-    }
-    (*list)[(*count)++] = item;
-    return true;
 }
 
 void ff_rowset_purge(struct ff_rowset *rows, struct ff_execution *execution)

@@ -64,6 +64,8 @@ struct ff_rowset {
     size_t event_count, event_cap;
     struct ff_execution **purges; /* executions to remove with everything scoped to them */
     size_t purge_count, purge_cap;
+    struct ff_entry **wants; /* every asking, in order: which entries an op depends on */
+    size_t want_count, want_cap;
     void *spare; /* handed out when the arena is exhausted, so that ops need not check */
     /* the op being applied */
     uint32_t op;
