@@ -27,7 +27,8 @@ extern "C" {
 #define FF_MUST_CHECK
 #endif
 
-/* A borrowed string: never freed through this struct, may hold any bytes. ptr NULL means "absent". */
+/* A borrowed string: never freed through this struct, may hold any bytes. ptr NULL means "absent".
+ */
 struct ff_str {
     const char *ptr;
     size_t len;
@@ -79,9 +80,9 @@ typedef enum ff_status {
 /* Owned by the caller; written only on failure. */
 struct ff_error {
     ff_status status;
-    char field[96];     /* which input field is meant, or empty */
-    char outcome[16];   /* for NOT_ACTIVE and ALREADY_TERMINAL: how it ended, or empty */
-    char message[320];  /* lower case, no full stop */
+    char field[96];    /* which input field is meant, or empty */
+    char outcome[16];  /* for NOT_ACTIVE and ALREADY_TERMINAL: how it ended, or empty */
+    char message[320]; /* lower case, no full stop */
 };
 
 FF_API const char *ff_version(void);
@@ -90,6 +91,451 @@ FF_API const char *ff_status_text(ff_status status);
 FF_API int ff_status_http(ff_status status);
 FF_API int ff_status_exit(ff_status status);
 FF_API bool ff_status_retryable(ff_status status);
+
+/* ---- opening ----------------------------------------------------------------------------------
+ *
+ * ff_open("sqlite:work.db" | "sqlite::memory:" | "postgres://...") runs the whole engine inside
+ * this process: executors, timers, scanners. Any number of threads may use one client; any number
+ * of processes may open one store. A client must not be used after fork(). */
+
+struct ff_client;
+
+/* Zero-initialise and set `size`; zero means the default everywhere. */
+struct ff_options {
+    size_t size;                /* sizeof(struct ff_options) */
+    bool migrate;               /* bring an older schema up to date */
+    bool must_exist;            /* do not create a SQLite file */
+    bool passive;               /* no timers, no scanners: tools that look and leave */
+    int32_t executors;          /* 1 on SQLite, 2 on Postgres */
+    int64_t timeout_ms;         /* of every blocking call; 30,000 */
+    int64_t retention_ms;       /* finished executions are kept this long; 7 days */
+    const char *instance_tag;   /* the tag that becomes the instance tag of events; "instance" */
+    const char *event_renewals; /* "sampled" (default), "all", "none" */
+    const char *scan_ns;        /* restrict timers and scanners to one namespace ... */
+    const char *scan_instance;  /* ... and to one instance tag */
+};
+
+FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options *options,
+                                       struct ff_client **ret_client, struct ff_error *reterr);
+/* Waits up to grace_ms for what is under way. Returns how many loops did not end in time; NULL is
+ * allowed. Leases stay valid. */
+FF_API size_t ff_close(struct ff_client *client, int64_t grace_ms);
+
+/* Brings the schema up to date, or with dry_run only says what would be done. */
+FF_API FF_MUST_CHECK ff_status ff_migrate(const char *url, bool dry_run, int32_t *ret_from,
+                                          int32_t *ret_to, struct ff_error *reterr);
+
+/* Every answer that holds memory begins with this and is freed by ff_answer_free(&answer). */
+struct ff_memory;
+FF_API void ff_answer_free(void *answer);
+
+#define FF_ABSENT_MS    INT64_MIN /* a time or duration that is not given */
+#define FF_ID_BYTES     48        /* a canonical id, {fp:N}:<uuid>, with its NUL */
+#define FF_UUID_BYTES   37
+#define FF_CURSOR_BYTES 96
+
+/* ---- submitting -------------------------------------------------------------------------------
+ */
+
+struct ff_tag_pair {
+    const char *name;
+    const char *value;
+};
+
+/* Start from ff_policy_init(); every field then has its default. */
+struct ff_policy_spec {
+    size_t size;
+    bool has_retry_policy;    /* false: 3 retries, exponential 1 s to 60 s with jitter */
+    int32_t max_retries;      /* 0 when a retry policy does not say */
+    const char *backoff;      /* "exponential" (default) or "fixed" */
+    int64_t delay_ms;         /* fixed */
+    int64_t initial_delay_ms; /* exponential; 1,000 */
+    int64_t max_delay_ms;     /* exponential; 60,000 */
+    double multiplier;        /* exponential; 2.0 */
+    bool jitter;
+    int64_t attempt_timeout_ms; /* 0: none */
+    const char *lease_lapse;    /* "retry" (default) or "reclaim" */
+    int32_t max_reclaim_count;  /* 100 */
+    int32_t max_replay_count;   /* 10 */
+    int64_t dedup_window_ms;    /* 24 hours */
+};
+FF_API void ff_policy_init(struct ff_policy_spec *policy);
+
+/* Start from ff_submission_init(). */
+struct ff_submission {
+    size_t size;
+    const char *kind;               /* required: which handler runs it */
+    const char *lane;               /* "default" */
+    const char *ns;                 /* namespace; "default" */
+    struct ff_str input;            /* ptr NULL: none */
+    const char *input_content_type; /* NULL: application/json */
+    int64_t priority;               /* 0 to 9,000, higher first; clamped */
+    const struct ff_tag_pair *tags;
+    size_t tag_count;
+    const char *idempotency_key;         /* unique per namespace while its window lasts */
+    const char *execution_id;            /* the caller's own full id; NULL: minted */
+    int64_t delay_ms, delay_until_ms;    /* FF_ABSENT_MS; at most one */
+    int64_t deadline_ms, deadline_at_ms; /* FF_ABSENT_MS; at most one */
+    const char *const *required_capabilities;
+    size_t required_capability_count;
+    const struct ff_policy_spec *policy; /* NULL: the default */
+};
+FF_API void ff_submission_init(struct ff_submission *submission);
+
+struct ff_submitted {
+    ff_status status;
+    struct ff_error error;
+    char execution_id[FF_ID_BYTES];
+    const char *public_state;
+    bool created; /* false: a duplicate; the id is the first one's */
+};
+
+/* 1 to 1,000 at once; one bad item never fails the others. FF_OK: every item has its own status.
+ * Otherwise nothing was accepted (or, for FF_OUTCOME_UNKNOWN, items say which are in doubt). */
+FF_API FF_MUST_CHECK ff_status ff_submit(struct ff_client *client,
+                                         const struct ff_submission *items, size_t count,
+                                         struct ff_submitted *ret_items, struct ff_error *reterr);
+
+/* ---- working ----------------------------------------------------------------------------------
+ */
+
+struct ff_claim_request {
+    size_t size;
+    const char *worker_id;
+    const char *worker_instance_id;
+    const char *const *lanes; /* served in the order given; none: "default" */
+    size_t lane_count;
+    const char *const *kinds; /* none: all */
+    size_t kind_count;
+    const char *ns; /* NULL: all */
+    const char *const *capabilities;
+    size_t capability_count;
+    int32_t max;            /* 1 to 256; 0 means 1 */
+    int64_t lease_ttl_ms;   /* 100 to 3,600,000; 0 means 30,000 */
+    int64_t wait_ms;        /* up to 60,000 */
+    const char *request_id; /* the same again returns the tasks still leased under it */
+};
+
+struct ff_task {
+    char execution_id[FF_ID_BYTES];
+    char lease_id[FF_UUID_BYTES];
+    char flow_id[FF_UUID_BYTES]; /* empty: not in a flow */
+    int64_t lease_epoch, lease_ttl_ms, lease_expires_at_ms;
+    int32_t generation, attempt_index;
+    const char *attempt_type; /* initial, retry, reclaim, replay */
+    const char *kind, *lane, *ns, *node;
+    struct ff_str input;            /* ptr NULL: none; a NUL follows the last byte */
+    const char *input_content_type; /* NULL: application/json */
+    const struct ff_tag_pair *tags;
+    size_t tag_count;
+    int64_t deadline_at_ms; /* FF_ABSENT_MS */
+};
+struct ff_tasks {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_task *items;
+};
+/* Nothing to do: FF_OK and no task. */
+FF_API FF_MUST_CHECK ff_status ff_claim(struct ff_client *client,
+                                        const struct ff_claim_request *request,
+                                        struct ff_tasks *ret_tasks, struct ff_error *reterr);
+
+/* A task is named by these three; copy them from the ff_task. */
+struct ff_lease {
+    const char *execution_id;
+    const char *lease_id;
+    int64_t lease_epoch;
+};
+FF_API struct ff_lease ff_task_lease(const struct ff_task *task);
+
+struct ff_task_result {
+    ff_status status;
+    struct ff_error error;
+    const char *public_state;    /* complete, fail, delay, release */
+    int64_t lease_expires_at_ms; /* renew */
+    int64_t retry_at_ms;         /* fail with a retry; else FF_ABSENT_MS */
+};
+
+struct ff_renewal {
+    struct ff_lease lease;
+    int64_t lease_ttl_ms; /* 0: as at the claim; never shortens */
+};
+struct ff_completion {
+    struct ff_lease lease;
+    struct ff_str result; /* ptr NULL: none */
+    const char *result_content_type;
+};
+struct ff_failure {
+    struct ff_lease lease;
+    const char *message;
+    const char *failure_class; /* transient, permanent, timeout, infra_crash; NULL: transient */
+    int64_t retry_after_ms;    /* FF_ABSENT_MS: by policy */
+};
+struct ff_progress_note {
+    struct ff_lease lease;
+    int32_t percent;     /* 0 to 100; -1: unchanged */
+    const char *message; /* NULL: unchanged */
+};
+struct ff_postponement {
+    struct ff_lease lease;
+    int64_t delay_ms, delay_until_ms; /* exactly one is not FF_ABSENT_MS */
+};
+struct ff_giveback {
+    struct ff_lease lease;
+    const char *reason;
+};
+
+/* All take 1 to 256 tasks and answer per task. */
+FF_API FF_MUST_CHECK ff_status ff_renew(struct ff_client *client, const struct ff_renewal *items,
+                                        size_t count, struct ff_task_result *ret_items,
+                                        struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_complete(struct ff_client *client,
+                                           const struct ff_completion *items, size_t count,
+                                           struct ff_task_result *ret_items,
+                                           struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_fail_task(struct ff_client *client,
+                                            const struct ff_failure *items, size_t count,
+                                            struct ff_task_result *ret_items,
+                                            struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_progress(struct ff_client *client,
+                                           const struct ff_progress_note *items, size_t count,
+                                           struct ff_task_result *ret_items,
+                                           struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_delay(struct ff_client *client,
+                                        const struct ff_postponement *items, size_t count,
+                                        struct ff_task_result *ret_items, struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_release(struct ff_client *client, const struct ff_giveback *items,
+                                          size_t count, struct ff_task_result *ret_items,
+                                          struct ff_error *reterr);
+
+/* ---- operating --------------------------------------------------------------------------------
+ */
+
+FF_API FF_MUST_CHECK ff_status ff_cancel(struct ff_client *client, const char *execution_id,
+                                         const char *reason, const char **ret_public_state,
+                                         struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_set_priority(struct ff_client *client, const char *execution_id,
+                                               int64_t priority, const char **ret_public_state,
+                                               struct ff_error *reterr);
+
+struct ff_replay_request {
+    size_t size;
+    const char *execution_id;
+    const char *reason;
+    bool has_input;
+    struct ff_str input;
+    const char *input_content_type;
+    int64_t deadline_ms;         /* FF_ABSENT_MS */
+    int64_t expected_generation; /* FF_ABSENT_MS: any */
+};
+FF_API void ff_replay_init(struct ff_replay_request *request);
+FF_API FF_MUST_CHECK ff_status ff_replay(struct ff_client *client,
+                                         const struct ff_replay_request *request,
+                                         const char **ret_public_state, int32_t *ret_generation,
+                                         struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_revoke_lease(struct ff_client *client, const char *execution_id,
+                                               const char *reason, int64_t *ret_epoch,
+                                               struct ff_error *reterr);
+/* A tag with value NULL is removed. */
+FF_API FF_MUST_CHECK ff_status ff_set_tags(struct ff_client *client, const char *execution_id,
+                                           const struct ff_tag_pair *tags, size_t count,
+                                           struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_lane_pause(struct ff_client *client, const char *lane,
+                                             bool paused, const char *reason,
+                                             struct ff_error *reterr);
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+struct ff_filter {
+    size_t size;
+    const char *ns, *lane, *kind, *state, *flow_id,
+        *worker_id; /* NULL: any; state is a public state */
+    const char *tag_name, *tag_value;
+    int64_t created_after_ms, created_before_ms; /* FF_ABSENT_MS */
+    int32_t limit;      /* 0 means 50; at most 1,000; -1 means none at all */
+    const char *cursor; /* as given by the last page */
+};
+FF_API void ff_filter_init(struct ff_filter *filter);
+
+/* Up to 10,000 executions that match and existed (cancel) or had ended (replay) at the call. */
+struct ff_bulk_result {
+    int64_t matched, done, unchanged, refused;
+    bool more; /* there were more than 10,000 */
+};
+FF_API FF_MUST_CHECK ff_status ff_cancel_where(struct ff_client *client,
+                                               const struct ff_filter *filter, const char *reason,
+                                               struct ff_bulk_result *ret, struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_replay_where(struct ff_client *client,
+                                               const struct ff_filter *filter, const char *reason,
+                                               struct ff_bulk_result *ret, struct ff_error *reterr);
+
+struct ff_info {
+    char execution_id[FF_ID_BYTES];
+    char flow_id[FF_UUID_BYTES]; /* empty: none */
+    const char *ns, *lane, *kind, *node, *instance_tag;
+    const char *public_state;
+    bool finished;
+    const char *lifecycle_phase, *ownership_state, *eligibility_state, *attempt_state;
+    const char *terminal_outcome, *blocking_reason;
+    int32_t priority, generation, attempt_index, attempt_count;
+    int32_t retry_count, reclaim_count, replay_count;
+    bool has_lease;
+    char lease_id[FF_UUID_BYTES];
+    const char *worker_id, *worker_instance_id;
+    int64_t lease_epoch; /* of the execution, lease or not */
+    int64_t lease_acquired_at_ms, lease_expires_at_ms, lease_renewed_at_ms;
+    bool has_progress;
+    int32_t progress_percent; /* -1: never said */
+    const char *progress_message;
+    int64_t progress_at_ms;
+    const char *failure_message, *failure_class; /* NULL: none */
+    const char *cancel_reason, *cancelled_by;    /* NULL: not cancelled */
+    const char *const *required_capabilities;
+    size_t required_capability_count;
+    struct ff_policy_spec policy; /* complete */
+    const struct ff_tag_pair *tags;
+    size_t tag_count;
+    struct ff_str input;
+    const char *input_content_type;
+    int64_t created_at_ms, changed_at_ms;
+    int64_t started_at_ms, finished_at_ms, delay_until_ms, deadline_at_ms; /* FF_ABSENT_MS */
+    int64_t version;
+};
+struct ff_info_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_info *items;             /* lists leave out tags, input, progress and failure */
+    char next_cursor[FF_CURSOR_BYTES]; /* empty at the end */
+};
+/* One execution, whole: exactly one item. The id may be canonical, fp:N:<uuid>, a bare uuid, or a
+ * unique prefix of one (at least 4 hex digits). */
+FF_API FF_MUST_CHECK ff_status ff_get(struct ff_client *client, const char *execution_id,
+                                      struct ff_info_list *ret, struct ff_error *reterr);
+FF_API FF_MUST_CHECK ff_status ff_list(struct ff_client *client, const struct ff_filter *filter,
+                                       struct ff_info_list *ret, struct ff_error *reterr);
+
+struct ff_bytes {
+    struct ff_memory *memory;
+    struct ff_str data;
+    const char *content_type; /* NULL: application/json */
+};
+/* FF_NO_RESULT before success. */
+FF_API FF_MUST_CHECK ff_status ff_result(struct ff_client *client, const char *execution_id,
+                                         struct ff_bytes *ret, struct ff_error *reterr);
+
+struct ff_attempt_info {
+    int32_t generation, attempt_index;
+    const char *attempt_type, *outcome; /* outcome NULL: still running */
+    int64_t lease_epoch, started_at_ms, ended_at_ms;
+    char lease_id[FF_UUID_BYTES];
+    const char *worker_id, *worker_instance_id;
+    const char *failure_message, *failure_class;
+};
+struct ff_attempt_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_attempt_info *items; /* oldest first, the live one last */
+};
+FF_API FF_MUST_CHECK ff_status ff_attempts(struct ff_client *client, const char *execution_id,
+                                           struct ff_attempt_list *ret, struct ff_error *reterr);
+
+struct ff_event_info {
+    char cursor[19]; /* hex of 0x02 and the big-endian id */
+    int64_t event_id;
+    const char *kind, *type;
+    char execution_id[FF_ID_BYTES]; /* empty: none */
+    char flow_id[FF_UUID_BYTES];
+    char lease_id[FF_UUID_BYTES];
+    int32_t generation;
+    const char *ns, *instance_tag, *public_state;
+    const char *worker_id, *worker_instance_id, *prev_owner, *note;
+    int64_t lease_epoch, version, num_a, num_b; /* FF_ABSENT_MS: does not apply */
+    int64_t at_ms;
+};
+struct ff_event_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_event_info *items; /* oldest first */
+    char next_cursor[FF_CURSOR_BYTES];
+};
+FF_API FF_MUST_CHECK ff_status ff_history(struct ff_client *client, const char *execution_id,
+                                          const char *cursor, int32_t limit,
+                                          struct ff_event_list *ret, struct ff_error *reterr);
+
+struct ff_reason {
+    const char *code; /* stable: ready, delayed, leased, no_worker, paused_lane, finished, ... */
+    const char *detail;
+};
+struct ff_explanation {
+    struct ff_memory *memory;
+    char execution_id[FF_ID_BYTES];
+    const char *public_state;
+    size_t count;
+    struct ff_reason *items;
+};
+FF_API FF_MUST_CHECK ff_status ff_explain(struct ff_client *client, const char *execution_id,
+                                          struct ff_explanation *ret, struct ff_error *reterr);
+
+struct ff_lane_info {
+    const char *lane;
+    bool paused;
+    const char *paused_reason;
+    int64_t waiting, delayed, blocked, active; /* by live public state */
+    int64_t oldest_waiting_at_ms;              /* FF_ABSENT_MS: nothing waits */
+};
+struct ff_lane_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_lane_info *items;
+};
+FF_API FF_MUST_CHECK ff_status ff_lanes(struct ff_client *client, struct ff_lane_list *ret,
+                                        struct ff_error *reterr);
+
+struct ff_worker_info {
+    const char *worker_id, *worker_instance_id, *ns, *lanes, *kinds, *capabilities;
+    int64_t registered_at_ms, seen_at_ms;
+    bool live;
+};
+struct ff_worker_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_worker_info *items;
+};
+FF_API FF_MUST_CHECK ff_status ff_workers(struct ff_client *client, struct ff_worker_list *ret,
+                                          struct ff_error *reterr);
+
+struct ff_scanner_info {
+    const char *name;
+    int64_t interval_ms, ticks;
+    int64_t last_processed, last_errors; /* of the last tick that looked at the store */
+    int64_t processed, errors;           /* since the client was opened */
+};
+struct ff_scanner_list {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_scanner_info *items;
+};
+FF_API FF_MUST_CHECK ff_status ff_scanners(struct ff_client *client, struct ff_scanner_list *ret,
+                                           struct ff_error *reterr);
+
+/* ---- auditing ---------------------------------------------------------------------------------
+ */
+
+struct ff_finding {
+    const char *check;              /* which invariant */
+    char execution_id[FF_ID_BYTES]; /* empty: does not apply */
+    const char *detail;
+};
+struct ff_findings {
+    struct ff_memory *memory;
+    int32_t checks; /* how many invariants were looked at */
+    size_t count;   /* 0: the store is sound */
+    struct ff_finding *items;
+};
+/* Read-only, safe on a live system. */
+FF_API FF_MUST_CHECK ff_status ff_fsck(struct ff_client *client, struct ff_findings *ret,
+                                       struct ff_error *reterr);
 
 #ifdef __cplusplus
 }

@@ -19,10 +19,10 @@ typedef enum ff_lapse { FF_LAPSE_RETRY, FF_LAPSE_RECLAIM } ff_lapse;
 struct ff_policy {
     int32_t max_retries;
     ff_backoff_type backoff;
-    int64_t delay_ms;         /* fixed: the delay; exponential: the first one */
-    int64_t max_delay_ms;     /* exponential only */
-    double multiplier;        /* exponential only, 1..1000 */
-    bool jitter;              /* full jitter: uniform in [delay / 2, delay] */
+    int64_t delay_ms;           /* fixed: the delay; exponential: the first one */
+    int64_t max_delay_ms;       /* exponential only */
+    double multiplier;          /* exponential only, 1..1000 */
+    bool jitter;                /* full jitter: uniform in [delay / 2, delay] */
     int64_t attempt_timeout_ms; /* 0: none */
     ff_lapse lease_lapse;
     int32_t max_reclaim_count;

@@ -2,9 +2,9 @@
  *
  * rowset.c -- the rows of one batch in memory.
  *
- * What must stay true: a key has one entry and one row struct, whoever asked for it; a row that came
- * back under a lock replaces what was read without one; everything an op changes can be put back.
- * Tests: tests/unit/test_rowset.c. */
+ * What must stay true: a key has one entry and one row struct, whoever asked for it; a row that
+ * came back under a lock replaces what was read without one; everything an op changes can be put
+ * back. Tests: tests/unit/test_rowset.c. */
 #include "model/rowset.h"
 
 #include <assert.h>
@@ -57,7 +57,8 @@ void *ff_rowset_row_new(struct ff_rowset *rows, ff_table table)
     return row;
 }
 
-static void copy_column(const struct ff_col *col, void *to, const void *from, struct ff_arena *arena)
+static void copy_column(const struct ff_col *col, void *to, const void *from,
+                        struct ff_arena *arena)
 {
     char *const dst = (char *)to + col->offset;
     const char *const src = (const char *)from + col->offset;
@@ -114,7 +115,8 @@ struct ff_entry *ff_rowset_find(struct ff_rowset *rows, ff_table table, const vo
 }
 
 /* `row` NULL: make one from the key. */
-static struct ff_entry *entry_new(struct ff_rowset *rows, ff_table table, const void *key, void *row)
+static struct ff_entry *entry_new(struct ff_rowset *rows, ff_table table, const void *key,
+                                  void *row)
 {
     uint8_t bytes[FF_KEY_BYTES + 1];
     const size_t len = index_key(table, key, bytes);
@@ -141,8 +143,8 @@ static bool push(struct ff_rowset *rows, void ***list, size_t *count, size_t *ca
 {
     if (*count == *cap) {
         const size_t grown = *cap ? *cap * 2 : 64;
-        void **const items = ff_arena_grow(rows->arena, *list, *cap * sizeof *items,
-                                           grown * sizeof *items);
+        void **const items =
+            ff_arena_grow(rows->arena, *list, *cap * sizeof *items, grown * sizeof *items);
 
         if (!items)
             return false;

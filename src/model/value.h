@@ -15,7 +15,7 @@ typedef enum ff_value_type {
     FF_VALUE_TEXT,
     FF_VALUE_BLOB,
     FF_VALUE_UUID,
-    FF_VALUE_I64S,  /* arrays, only as parameters */
+    FF_VALUE_I64S, /* arrays, only as parameters */
     FF_VALUE_TEXTS,
 } ff_value_type;
 

@@ -25,9 +25,9 @@ struct ff_submit_in {
     int64_t priority;                /* clamped to 0..9000 */
     struct ff_tag_in *tags;
     size_t tag_count;
-    struct ff_str idempotency_key; /* absent: none */
-    int64_t delay_ms, delay_until_ms;       /* FF_NULL64: not given; at most one */
-    int64_t deadline_ms, deadline_at_ms;    /* FF_NULL64: not given; at most one */
+    struct ff_str idempotency_key;       /* absent: none */
+    int64_t delay_ms, delay_until_ms;    /* FF_NULL64: not given; at most one */
+    int64_t deadline_ms, deadline_at_ms; /* FF_NULL64: not given; at most one */
     struct ff_str *capabilities;
     size_t capability_count;
     struct ff_policy policy; /* complete; dedup window included */
@@ -46,7 +46,8 @@ struct ff_submit_out {
 };
 /* Checks every field (the error names it), clamps the priority, sorts and interns capabilities,
  * fills in defaults for lane and namespace, and sets `hash`. Call once, before the op is queued. */
-FF_MUST_CHECK ff_status ff_submit_prepare(struct ff_submit_in *in, const struct ff_settings *settings,
+FF_MUST_CHECK ff_status ff_submit_prepare(struct ff_submit_in *in,
+                                          const struct ff_settings *settings,
                                           struct ff_arena *arena, struct ff_error *reterr);
 
 struct ff_task_ref {
@@ -195,7 +196,8 @@ FF_MUST_CHECK ff_status ff_release_check(const struct ff_release_in *in, struct 
 FF_MUST_CHECK ff_status ff_cancel_check(const struct ff_cancel_in *in, struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_priority_check(struct ff_priority_in *in, struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_replay_check(const struct ff_replay_in *in,
-                                        const struct ff_settings *settings, struct ff_error *reterr);
+                                        const struct ff_settings *settings,
+                                        struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_tag_check(const struct ff_tag_op_in *in, struct ff_error *reterr);
 
 #endif

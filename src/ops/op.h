@@ -15,8 +15,8 @@
 
 /* The order in which a batch is filled and applied. */
 typedef enum ff_op_class {
-    FF_CLASS_WORKER,     /* renew, progress, complete, fail, delay, release */
-    FF_CLASS_CALLER,     /* claims and operator ops */
+    FF_CLASS_WORKER, /* renew, progress, complete, fail, delay, release */
+    FF_CLASS_CALLER, /* claims and operator ops */
     FF_CLASS_SUBMIT,
     FF_CLASS_BACKGROUND, /* timers, dispatch, retention: a guaranteed quarter */
     FF_CLASS_COUNT

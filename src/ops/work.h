@@ -15,15 +15,16 @@
 
 /* Settings that rules look at. Fixed while an engine is open. */
 struct ff_settings {
-    int64_t retention_ms;       /* finished executions are kept this long */
-    int64_t dedup_window_ms;    /* when a submission does not say */
-    const char *instance_tag;   /* the tag whose value is the instance tag; default "instance" */
+    int64_t retention_ms;     /* finished executions are kept this long */
+    int64_t dedup_window_ms;  /* when a submission does not say */
+    const char *instance_tag; /* the tag whose value is the instance tag; default "instance" */
     enum { FF_RENEWALS_SAMPLED, FF_RENEWALS_ALL, FF_RENEWALS_NONE } event_renewals;
     int64_t input_bytes_max, result_bytes_max;
 };
 void ff_settings_default(struct ff_settings *settings);
 
-/* Interned capability sets, as far as this process knows them. Kept by the engine, read by claim. */
+/* Interned capability sets, as far as this process knows them. Kept by the engine, read by claim.
+ */
 struct ff_capsets {
     const struct ff_capset *const *sets;
     size_t count;

@@ -26,8 +26,8 @@ struct ff_sql_block {
     const char *text[FF_DIALECT_COUNT];
     const struct ff_sql_param *params; /* in order of their numbers */
     uint16_t param_count;
-    int16_t limit_param; /* index of the parameter "limit", or -1 */
-    int16_t out_table;   /* rows of this ff_table, or -1: cells */
+    int16_t limit_param;            /* index of the parameter "limit", or -1 */
+    int16_t out_table;              /* rows of this ff_table, or -1: cells */
     const ff_value_type *out_types; /* of the cells */
     uint16_t out_count;
     bool locks; /* a locking scan: runs last */

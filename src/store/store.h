@@ -55,9 +55,9 @@ struct ff_call {
     struct ff_read *read;    /* READ */
     /* answers, valid once finish() said true */
     ff_called outcome;
-    int64_t now_ms;       /* LOAD, READ of the pulse: the store's time */
+    int64_t now_ms;        /* LOAD, READ of the pulse: the store's time */
     int64_t last_event_id; /* SAVE: the highest id given out by this commit, 0 if none */
-    bool committed;       /* RESOLVE */
+    bool committed;        /* RESOLVE */
     struct ff_error error;
     char sqlstate[8]; /* or the SQLite result code as text, for logs */
 };
@@ -84,10 +84,10 @@ struct ff_session {
 struct ff_store_facts {
     const char *kind; /* "sqlite", "postgres" */
     char version[32];
-    bool notify;    /* hints between processes work */
+    bool notify; /* hints between processes work */
     bool serial_log;
-    bool pooler; /* behind a transaction-mode pooler */
-    bool shared; /* other processes may use the same store */
+    bool pooler;        /* behind a transaction-mode pooler */
+    bool shared;        /* other processes may use the same store */
     char warnings[512]; /* settings an operator should change; empty if none */
 };
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * job.c -- making and freeing jobs. */
+#include "engine/job.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+/* Small jobs share one chunk with their input and answer. */
+#define JOB_CHUNK_BYTES 1024
+
+struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint)
+{
+    struct ff_job *const job = ff_calloc(1, sizeof *job);
+
+    if (!job)
+        return NULL;
+    job->type = &ff_op_types[op];
+    job->deadline_mono_ms = INT64_MAX;
+    job->bytes = sizeof *job + JOB_CHUNK_BYTES + bytes_hint;
+    ff_arena_init(&job->arena, JOB_CHUNK_BYTES, FF_ARENA_BYTES_MAX);
+    return job;
+}
+
+void ff_job_free(struct ff_job *job)
+{
+    if (!job)
+        return;
+    ff_arena_done(&job->arena);
+    ff_free(job);
+}

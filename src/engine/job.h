@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * job.h -- one op on its way through the engine: input, answer, deadline, and who wants to know.
+ *
+ * Made by ff_job_new, filled in, handed over by ff_engine_submit. From then on it belongs to the
+ * engine until `done` is called, exactly once, after the batch has committed (or the job failed for
+ * certain); `done` owns it again and usually frees it.
+ * Tests: tests/unit/test_engine.c. */
+#ifndef FF_ENGINE_JOB_H
+#define FF_ENGINE_JOB_H
+
+#include "base/list.h"
+#include "ops/op.h"
+
+#include <stdatomic.h>
+
+/* Who may still stop the job for certain. Moved by compare-and-swap where two threads meet. */
+typedef enum ff_job_stage {
+    FF_JOB_QUEUED,    /* in the queue, parked, or between two batches: may be given up */
+    FF_JOB_APPLIED,   /* its changes are in a batch that is being saved */
+    FF_JOB_ABANDONED, /* the caller has gone and was told "not applied" */
+    FF_JOB_ENDED,
+} ff_job_stage;
+
+struct ff_job {
+    struct ff_list_node link;
+    const struct ff_op_type *type;
+    struct ff_arena arena; /* of in, out and whatever the op learns */
+    void *in;
+    void *out; /* written by the last apply */
+    struct ff_uuid seed;
+    size_t bytes;               /* counted against the queue */
+    bool large;                 /* prefer the second executor */
+    int64_t deadline_mono_ms;   /* INT64_MAX: none */
+    int64_t wait_until_mono_ms; /* claims: an empty answer is parked until then; 0: never */
+    ff_status status;
+    struct ff_error error;
+    void (*done)(struct ff_job *job, void *ctx);
+    void *ctx;
+    /* the engine's own */
+    _Atomic int stage;
+    bool parked;
+    uint32_t busy_rounds;
+    int64_t busy_since_mono_ms;
+    uint64_t wake_seen;        /* sum of the lanes' wake counters before the load */
+    size_t want_from, want_to; /* of the batch's rowset */
+};
+
+/* `bytes_hint`: how much the input will take. NULL: no memory. */
+struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint);
+void ff_job_free(struct ff_job *job);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue.c -- what waits for a batch, by class.
+ *
+ * What must stay true: `count` and `bytes` cover every list; a job is in at most one list; nobody
+ * holds the lock while calling out. Tests: tests/unit/test_queue.c. */
+#include "engine/queue.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+void ff_queue_init(struct ff_queue *queue)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->filled, &attr);
+    pthread_condattr_destroy(&attr);
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        ff_list_init(&queue->normal[cls]);
+    ff_list_init(&queue->large);
+    ff_list_init(&queue->patient);
+    queue->count = 0;
+    queue->bytes = 0;
+    queue->closed = false;
+}
+
+void ff_queue_done(struct ff_queue *queue)
+{
+    pthread_cond_destroy(&queue->filled);
+    pthread_mutex_destroy(&queue->lock);
+}
+
+static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
+{
+    return job->large ? &queue->large : &queue->normal[job->type->cls];
+}
+
+static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
+{
+    queue->count += in ? 1 : (size_t)-1;
+    queue->bytes += in ? job->bytes : (size_t)-job->bytes;
+}
+
+ff_status ff_queue_push(struct ff_queue *queue, struct ff_job *job, struct ff_error *reterr)
+{
+    ff_status status = FF_OK;
+
+    pthread_mutex_lock(&queue->lock);
+    if (queue->closed)
+        status = FF_CLOSED;
+    else if (job->type->cls != FF_CLASS_BACKGROUND &&
+             (queue->count >= FF_QUEUE_OPS_MAX || queue->bytes + job->bytes > FF_QUEUE_BYTES_MAX))
+        status = FF_OVERLOADED;
+    if (status == FF_OK) {
+        ff_list_push_back(list_of(queue, job), &job->link);
+        account(queue, job, true);
+        pthread_cond_broadcast(&queue->filled);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (status == FF_CLOSED)
+        return ff_fail(reterr, status, "engine is closing");
+    if (status == FF_OVERLOADED)
+        return ff_fail(reterr, status, "too much work is waiting");
+    return FF_OK;
+}
+
+void ff_queue_return(struct ff_queue *queue, struct ff_job *job)
+{
+    pthread_mutex_lock(&queue->lock);
+    ff_list_push_front(list_of(queue, job), &job->link);
+    account(queue, job, true);
+    pthread_cond_broadcast(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job)
+{
+    pthread_mutex_lock(&queue->lock);
+    ff_list_push_back(&queue->patient, &job->link);
+    account(queue, job, true);
+    pthread_cond_broadcast(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static size_t move(struct ff_queue *queue, struct ff_list *from, size_t max, struct ff_list *out)
+{
+    size_t moved = 0;
+
+    while (moved < max && !ff_list_empty(from)) {
+        struct ff_list_node *const node = ff_list_pop_front(from);
+
+        account(queue, ff_list_item(node, struct ff_job, link), false);
+        ff_list_push_back(out, node);
+        moved++;
+    }
+    return moved;
+}
+
+static size_t take_normal(struct ff_queue *queue, size_t max, struct ff_list *out)
+{
+    struct ff_list *const background = &queue->normal[FF_CLASS_BACKGROUND];
+    const size_t reserved = ff_list_empty(background) ? 0 : max / 4;
+    size_t taken = 0;
+
+    for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
+        taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
+    return taken + move(queue, background, max - taken, out);
+}
+
+size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, struct ff_list *out)
+{
+    size_t taken = 0;
+
+    pthread_mutex_lock(&queue->lock);
+    switch (which) {
+    case FF_TAKE_PATIENT:
+        taken = move(queue, &queue->patient, 1, out);
+        break;
+    case FF_TAKE_ALL:
+        taken = move(queue, &queue->large, max, out);
+        if (taken == 0)
+            taken = take_normal(queue, max, out);
+        break;
+    case FF_TAKE_NORMAL:
+        taken = take_normal(queue, max, out);
+        break;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return taken;
+}
+
+static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
+{
+    if (which == FF_TAKE_PATIENT)
+        return !ff_list_empty(&queue->patient);
+    if (which == FF_TAKE_ALL && !ff_list_empty(&queue->large))
+        return true;
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        if (!ff_list_empty(&queue->normal[cls]))
+            return true;
+    return false;
+}
+
+bool ff_queue_has(struct ff_queue *queue, ff_lane_of_work which)
+{
+    bool has;
+
+    pthread_mutex_lock(&queue->lock);
+    has = has_locked(queue, which);
+    pthread_mutex_unlock(&queue->lock);
+    return has;
+}
+
+/* Only lists of this queue hold a linked job that is neither parked nor in a batch; walking them is
+ * the price of not keeping a pointer to the list in every job. */
+static bool linked_in(const struct ff_list *list, const struct ff_job *job)
+{
+    FF_LIST_FOR_EACH(node, list)
+    if (node == &job->link)
+        return true;
+    return false;
+}
+
+bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job)
+{
+    bool found;
+
+    pthread_mutex_lock(&queue->lock);
+    found = linked_in(list_of(queue, job), job) || linked_in(&queue->patient, job);
+    if (found) {
+        ff_list_remove(&job->link);
+        account(queue, job, false);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return found;
+}
+
+static int64_t expire_list(struct ff_queue *queue, struct ff_list *list, int64_t mono_ms,
+                           struct ff_list *out)
+{
+    int64_t next_ms = INT64_MAX;
+
+    FF_LIST_FOR_EACH(node, list)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        if (job->deadline_mono_ms > mono_ms) {
+            next_ms = ff_min_i64(next_ms, job->deadline_mono_ms);
+            continue;
+        }
+        ff_list_remove(node);
+        account(queue, job, false);
+        ff_list_push_back(out, node);
+    }
+    return next_ms;
+}
+
+int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list *out)
+{
+    int64_t next_ms = INT64_MAX;
+
+    pthread_mutex_lock(&queue->lock);
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->normal[cls], mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));
+    pthread_mutex_unlock(&queue->lock);
+    return next_ms;
+}
+
+void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&queue->lock);
+    if (!has_locked(queue, which) && !queue->closed)
+        (void)pthread_cond_timedwait(&queue->filled, &queue->lock, &until);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void ff_queue_wake(struct ff_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    pthread_cond_broadcast(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void ff_queue_close(struct ff_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->closed = true;
+    pthread_cond_broadcast(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue.h -- what waits for a batch, by class.
+ *
+ * One lock for all of it. Jobs of a class leave in the order they came; a job that comes back (busy
+ * row, rerun) goes to the front. Read first: src/engine/README.md. Tests: tests/unit/test_queue.c.
+ */
+#ifndef FF_ENGINE_QUEUE_H
+#define FF_ENGINE_QUEUE_H
+
+#include "engine/job.h"
+
+#include <pthread.h>
+
+struct ff_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t filled; /* CLOCK_MONOTONIC */
+    struct ff_list normal[FF_CLASS_COUNT];
+    struct ff_list large;
+    struct ff_list patient; /* ops whose row somebody else holds */
+    size_t count, bytes;
+    bool closed;
+};
+
+void ff_queue_init(struct ff_queue *queue);
+void ff_queue_done(struct ff_queue *queue);
+
+/* FF_OVERLOADED or FF_CLOSED: the job is still the caller's. */
+FF_MUST_CHECK ff_status ff_queue_push(struct ff_queue *queue, struct ff_job *job,
+                                      struct ff_error *reterr);
+/* Comes back from a batch: never refused, served first. */
+void ff_queue_return(struct ff_queue *queue, struct ff_job *job);
+void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);
+
+typedef enum ff_lane_of_work {
+    FF_TAKE_NORMAL,  /* everything but large jobs */
+    FF_TAKE_ALL,     /* large ones first */
+    FF_TAKE_PATIENT, /* one job whose row is held */
+} ff_lane_of_work;
+
+/* Moves up to `max` jobs to `out`, worker ops first; background jobs have a quarter to themselves
+ * while others compete. Returns how many. */
+size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max,
+                     struct ff_list *out);
+bool ff_queue_has(struct ff_queue *queue, ff_lane_of_work which);
+
+/* Takes out one job if it still waits here. True: it is the caller's again. */
+bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job);
+/* Moves every job whose deadline has passed to `out`. Returns the next deadline or INT64_MAX. */
+int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list *out);
+
+/* Sleep until something is pushed, wake() is called or the time has come. */
+void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms);
+void ff_queue_wake(struct ff_queue *queue);
+void ff_queue_close(struct ff_queue *queue);
+
+#endif
