@@ -25,10 +25,16 @@ struct ff_exec_id {
 struct ff_exec_id ff_exec_id_mint(int64_t real_ms, const uint8_t random[10]);
 struct ff_uuid ff_flow_id_mint(int64_t real_ms, const uint8_t random[10]);
 int32_t ff_flow_partition(struct ff_uuid flow_id);
-/* Derived from (flow, node name) and keeping the flow's time prefix: a repeat is recognised. */
-struct ff_exec_id ff_member_id(struct ff_uuid flow_id, struct ff_str node);
+/* Derived from (flow, node name) and keeping the flow's time prefix: a repeat is recognised. Fails
+ * only as SHA-256 does. */
+FF_MUST_CHECK ff_status ff_member_id(struct ff_uuid flow_id, struct ff_str node,
+                                     struct ff_exec_id *ret_id, struct ff_error *reterr);
 
+/* Also gives "fp:N:<uuid>", which needs no encoding in a URL. */
+void ff_exec_id_path(struct ff_exec_id id, char out[FF_ID_TEXT_BYTES]);
 void ff_exec_id_text(struct ff_exec_id id, char out[FF_ID_TEXT_BYTES]);
+/* Strict: one spelling of N, nothing around the id, not the zero uuid; FF_INVALID otherwise. A bare
+ * uuid must be one of ours, since nobody else's says where it lives. */
 FF_MUST_CHECK ff_status ff_exec_id_parse(struct ff_str text, struct ff_exec_id *ret_id,
                                          struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_flow_id_parse(struct ff_str text, struct ff_uuid *ret_id,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lease.h -- who may act on a running execution, and what those hear who may not.
+ *
+ * Pure: no clock, no store; times come from the caller. The epoch belongs to the execution and
+ * rises whenever the owner changes, for life. The row remembers its last ended tenancy, so that a
+ * worker whose answer got lost may say its last word again.
+ * Tests: tests/unit/test_lease.c. */
+#ifndef FF_MODEL_LEASE_H
+#define FF_MODEL_LEASE_H
+
+#include "model/codes.h"
+#include "model/rows.h"
+#include "model/states.h"
+
+#include <flowfabric.h>
+
+#define FF_WORD_HASH_BYTES 16
+
+/* What a worker names itself by, and the hash of what it says (kind of word included). `hash` is
+ * null for renew and progress: they end nothing, so they are never anyone's last word. */
+struct ff_lease_said {
+    struct ff_uuid lease_id;
+    int64_t lease_epoch;
+    struct ff_str hash;
+};
+
+/* How a tenancy ends. Start from ff_ending_of(). */
+struct ff_ending {
+    ff_end end;
+    struct ff_str hash;    /* of the worker's last word; null if it said none */
+    int64_t retry_at_ms;   /* part of the answer to that word; FF_NULL64: none */
+    bool same_attempt;     /* the attempt goes on under a later lease */
+    bool owner_follows;    /* the next owner takes over in the same step (reclaim) */
+    int32_t failure_class; /* FF_NULL32: none */
+    struct ff_str failure_message;
+    int32_t lease_event;      /* FF_EVENT_LEASE_*; 0: none */
+    struct ff_str lease_note; /* of that event: the reason, or who took it away */
+};
+struct ff_ending ff_ending_of(ff_end end);
+
+/* FF_OK and *ret_repeat false: the lease is live, go on (also when it has lapsed and nothing has
+ * acted on it). FF_OK and *ret_repeat true: an exact repeat of the last word; answer it again with
+ * ff_lease_last_state(). Else, in this order: LEASE_REVOKED, STALE_LEASE, CONFLICT, NOT_ACTIVE
+ * (with `outcome`). */
+FF_MUST_CHECK ff_status ff_lease_check(const struct ff_execution *execution,
+                                       const struct ff_lease_said *said, bool *ret_repeat,
+                                       struct ff_error *reterr);
+/* The state the last ended tenancy left behind, whatever has happened since. */
+ff_state ff_lease_last_state(const struct ff_execution *execution);
+
+/* Ends the tenancy on the row: fills in `attempt` (its key excepted), remembers it as the last one,
+ * clears the live lease, raises the epoch unless the next owner does, counts the time spent. */
+void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
+                    const struct ff_ending *how, int64_t at_ms);
+
+#endif
