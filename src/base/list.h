@@ -91,7 +91,7 @@ static inline struct ff_list_node *ff_list_pop_front(struct ff_list *list)
 /* `node` is declared by the macro. The current node may be removed or freed in the body; no other
  * may. */
 #define FF_LIST_FOR_EACH(node, list)                                                               \
-    for (struct ff_list_node *node = (list)->head.next, *node##_next_ = node->next;                \
-         node != &(list)->head; node = node##_next_, node##_next_ = node->next)
+    for (struct ff_list_node * (node) = (list)->head.next, *node##_next_ = (node)->next;           \
+         (node) != &(list)->head; (node) = node##_next_, node##_next_ = (node)->next)
 
 #endif

@@ -35,7 +35,7 @@
 /* Makes `<name>_freep` for FF_AUTO out of `<name>_free`, e.g. FF_DEFINE_FREEP(struct ff_plan,
  * ff_plan). */
 #define FF_DEFINE_FREEP(type, name)                                                                \
-    static inline FF_UNUSED void name##_freep(type **object)                                       \
+    static inline FF_UNUSED void name##_freep(__typeof__(type) **object)                           \
     {                                                                                              \
         name##_free(*object);                                                                      \
     }

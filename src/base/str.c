@@ -106,14 +106,13 @@ size_t ff_str_utf8_step(struct ff_str s)
 
 bool ff_str_is_utf8(struct ff_str s)
 {
-    size_t at = 0;
-
-    while (at < s.len) {
-        const size_t step = ff_str_utf8_step(ff_str_slice(s, at, s.len));
+    while (s.len > 0) {
+        const size_t step = ff_str_utf8_step(s);
 
         if (step == 0)
             return false;
-        at += step;
+        s.ptr += step;
+        s.len -= step;
     }
     return true;
 }
