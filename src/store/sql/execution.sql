@@ -1,0 +1,89 @@
+-- Executions: the scans that hand out and fire work, and what the API reads.
+
+-- name: execution_claim_scan
+-- in:   lane:text namespace:text? kinds:text[]? capsets:i64[] limit:i64
+-- out:  row:execution
+-- note: The next executions of a lane, best first. `capsets` holds the ids of all sets the worker
+--       satisfies, always with 0. A row whose deadline has passed is the timer's, not a worker's.
+SELECT {{execution.columns}}
+  FROM ff_execution
+ WHERE lane = :lane
+   AND {{claimable}}
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:kinds IS NULL OR kind {{any:kinds}})
+   AND capset_id {{any:capsets}}
+   AND (deadline_at_ms IS NULL OR deadline_at_ms > {{now_ms}})
+ ORDER BY priority DESC, created_at_ms, execution_id
+ LIMIT :limit
+ {{lock_skip}};
+
+-- name: execution_get
+-- in:   partition_key:i16 execution_id:uuid
+-- out:  row:execution
+SELECT {{execution.columns}}
+  FROM ff_execution
+ WHERE partition_key = :partition_key AND execution_id = :execution_id;
+
+-- name: execution_by_uuid
+-- in:   first:uuid last:uuid limit:i64
+-- out:  row:execution
+-- note: A uuid without its partition, or the beginning of one: all ids from `first` to `last`. Two
+--       rows mean that the beginning is not unique.
+SELECT {{execution.columns}}
+  FROM ff_execution
+ WHERE execution_id BETWEEN :first AND :last
+ ORDER BY execution_id
+ LIMIT :limit;
+
+-- name: execution_list
+-- in:   namespace:text? lane:text? kind:text? states:i64[]? flow_id:uuid? worker_id:text?
+-- in:   tag_name:text? tag_value:text? created_after_ms:i64? created_before_ms:i64?
+-- in:   before_created_ms:i64? before_id:uuid? limit:i64
+-- out:  row:execution
+-- note: Newest first. (before_created_ms, before_id) is the last row of the page before; both null
+--       on the first page. `tag_value` null: the tag exists, whatever its value.
+SELECT {{execution.columns:e}}
+  FROM ff_execution e
+ WHERE (:namespace IS NULL OR e.namespace = :namespace)
+   AND (:lane IS NULL OR e.lane = :lane)
+   AND (:kind IS NULL OR e.kind = :kind)
+   AND (:states IS NULL OR e.state {{any:states}})
+   AND (:flow_id IS NULL OR e.flow_id = :flow_id)
+   AND (:worker_id IS NULL OR e.worker_id = :worker_id)
+   AND (:created_after_ms IS NULL OR e.created_at_ms > :created_after_ms)
+   AND (:created_before_ms IS NULL OR e.created_at_ms < :created_before_ms)
+   AND (:before_created_ms IS NULL
+        OR (e.created_at_ms, e.execution_id) < (:before_created_ms, :before_id))
+   AND (:tag_name IS NULL
+        OR EXISTS (SELECT 1 FROM ff_tag t
+                    WHERE t.partition_key = e.partition_key
+                      AND t.execution_id = e.execution_id
+                      AND t.name = :tag_name
+                      AND (:tag_value IS NULL OR t.value = :tag_value)))
+ ORDER BY e.created_at_ms DESC, e.execution_id DESC
+ LIMIT :limit;
+
+-- name: execution_tags
+-- in:   partition_key:i16 execution_id:uuid
+-- out:  row:tag
+SELECT {{tag.columns}}
+  FROM ff_tag
+ WHERE partition_key = :partition_key AND execution_id = :execution_id
+ ORDER BY name;
+
+-- name: execution_attempts
+-- in:   partition_key:i16 execution_id:uuid
+-- out:  row:attempt
+SELECT {{attempt.columns}}
+  FROM ff_attempt
+ WHERE partition_key = :partition_key AND execution_id = :execution_id
+ ORDER BY lease_epoch;
+
+-- name: execution_counts
+-- out:  cells state:i64 count:i64
+-- note: How many executions are in each state, terminal ones included. Reads the whole table: for
+--       `ff stats`, not for a metric.
+SELECT state, count(*) AS count
+  FROM ff_execution
+ GROUP BY state
+ ORDER BY state;

@@ -1,0 +1,66 @@
+-- What a store needs for itself: its clock, its markers, its ledger, its pulse.
+
+-- name: pulse
+-- in:   contact:text
+-- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 event_id:i64 capsets:i64 claimable:i64 contact:text
+-- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
+--       no timer is set; hops and claimable are 0 or 1; `contact` is the ff_meta value of that name.
+SELECT {{now_ms}} AS now_ms,
+       (SELECT min(due_at_ms) FROM ff_execution WHERE due_at_ms IS NOT NULL) AS due_at_ms,
+       CASE WHEN EXISTS (SELECT 1 FROM ff_outbox
+                          WHERE dispatched_at_ms IS NULL AND not_before_ms <= {{now_ms}})
+            THEN 1 ELSE 0 END AS hops,
+       (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
+       (SELECT count(*) FROM ff_capset) AS capsets,
+       CASE WHEN EXISTS (SELECT 1 FROM ff_execution WHERE {{claimable}})
+            THEN 1 ELSE 0 END AS claimable,
+       (SELECT value FROM ff_meta WHERE name = :contact) AS contact;
+
+-- name: clock
+-- out:  cells now_ms:i64
+-- note: The store's time. The last statement of a load, after all locks.
+SELECT {{clock_ms}} AS now_ms;
+
+-- name: clock_read
+-- out:  cells now_ms:i64
+-- note: The highest time this store has seen.
+-- sqlite:
+-- Postgres has a clock of its own; SQLite keeps one so that time never runs back.
+SELECT now_ms FROM ff_clock;
+
+-- name: clock_save
+-- in:   now_ms:i64
+-- out:  none
+-- writes
+-- sqlite:
+-- As clock_read. Part of every batch that saves something.
+UPDATE ff_clock SET now_ms = max(now_ms, :now_ms);
+
+-- name: batch_mark
+-- in:   batch_id:uuid
+-- out:  none
+-- writes
+-- note: First statement of a batch; a duplicate means that it has committed before.
+-- postgres:
+-- SQLite writes no marker: its commit is known in process.
+INSERT INTO ff_batch (batch_id, at_ms) VALUES (:batch_id, {{now_ms}});
+
+-- name: log_lock_shared
+-- in:   key:i64
+-- out:  none
+-- note: Taken right before events get their numbers, until the commit: whoever holds it may still
+--       bring ids below the highest visible one.
+-- postgres:
+-- SQLite has one writer at a time.
+SELECT pg_advisory_xact_lock_shared(:key);
+
+-- name: migrations_applied
+-- out:  cells version:i64 name:text checksum:text oldest_binary:i64
+SELECT version, name, checksum, oldest_binary FROM ff_migration ORDER BY version;
+
+-- name: migration_record
+-- in:   version:i32 name:text checksum:text oldest_binary:i32 applied_at_ms:i64
+-- out:  none
+-- writes
+INSERT INTO ff_migration (version, name, checksum, oldest_binary, applied_at_ms)
+VALUES (:version, :name, :checksum, :oldest_binary, :applied_at_ms);

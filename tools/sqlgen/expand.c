@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * expand.c -- tokens to the text of one dialect: parameters get numbers, fragments their meaning.
+ *
+ * The list of fragments is closed on purpose: what is not in it is written out in SQL both
+ * databases understand, or as an override. Tests: tests/unit/test_sqlgen.c. */
+#include "sqlgen.h"
+
+#include "model/codes.h"
+
+#include <string.h>
+
+struct expansion {
+    const struct block *block; /* NULL: a migration */
+    const struct token *token;
+    const char *path;
+    int dialect;
+    struct buf *out;
+};
+
+/* What stands behind the first colon of a fragment. */
+struct arg {
+    const char *text;
+    size_t len;
+};
+
+static bool arg_is(struct arg arg, const char *word)
+{
+    return strlen(word) == arg.len && !memcmp(word, arg.text, arg.len);
+}
+
+int param_index(const struct block *block, const char *name, size_t len)
+{
+    for (size_t i = 0; block && i < block->param_count; i++) {
+        if (strlen(block->params[i].name) == len && !memcmp(block->params[i].name, name, len))
+            return (int)i;
+    }
+    return -1;
+}
+
+static void add_param(struct expansion *at, struct arg name)
+{
+    const int index = param_index(at->block, name.text, name.len);
+
+    if (index < 0) {
+        complain(at->path, at->token->line, "':%.*s' is not declared in 'in:'", (int)name.len,
+                 name.text);
+    } else if (at->dialect == SQLITE) {
+        buf_addf(at->out, "?%d", index + 1);
+    } else {
+        const struct param *param = &at->block->params[index];
+
+        buf_addf(at->out, "$%d::%s%s", index + 1, pg_type(param->type), param->array ? "[]" : "");
+    }
+}
+
+static void add_any(struct expansion *at, struct arg name)
+{
+    const int index = param_index(at->block, name.text, name.len);
+
+    if (index >= 0 && !at->block->params[index].array)
+        complain(at->path, at->token->line, "'%.*s' is not an array", (int)name.len, name.text);
+    buf_adds(at->out, at->dialect == SQLITE ? "IN (SELECT value FROM json_each(" : "= ANY(");
+    add_param(at, name);
+    buf_adds(at->out, at->dialect == SQLITE ? "))" : ")");
+}
+
+static void add_columns(struct expansion *at, const struct table *table, struct arg alias)
+{
+    for (size_t i = 0; i < table->col_count; i++) {
+        if (i)
+            buf_adds(at->out, ", ");
+        if (alias.len) {
+            buf_add(at->out, alias.text, alias.len);
+            buf_adds(at->out, ".");
+        }
+        buf_adds(at->out, table->cols[i].name);
+    }
+}
+
+/* A list of codes, comma separated. */
+static void add_code(struct expansion *at, int code, bool *is_first)
+{
+    buf_addf(at->out, *is_first ? "%d" : ", %d", code);
+    *is_first = false;
+}
+
+static bool state_in_set(const struct state *state, struct arg set)
+{
+    if (arg_is(set, "claimable"))
+        return state_is_claimable(state);
+    if (arg_is(set, "alive"))
+        return strcmp(state->says[LIFECYCLE], "terminal") != 0;
+    return arg_is(set, "terminal") && !strcmp(state->says[LIFECYCLE], "terminal");
+}
+
+/* "state IN (...)", the same text wherever it is used: only then do partial indexes match. */
+static void add_set(struct expansion *at, struct arg set, struct arg alias)
+{
+    bool is_first = true;
+
+    if (alias.len) {
+        buf_add(at->out, alias.text, alias.len);
+        buf_adds(at->out, ".");
+    }
+    buf_adds(at->out, "state IN (");
+    for (size_t i = 0; i < state_count; i++) {
+        if (state_in_set(&states[i], set))
+            add_code(at, states[i].code, &is_first);
+    }
+    buf_adds(at->out, ")");
+}
+
+static void add_state(struct expansion *at, struct arg name, bool *is_first)
+{
+    for (size_t i = 0; i < state_count; i++) {
+        if (arg_is(name, states[i].name)) {
+            add_code(at, states[i].code, is_first);
+            return;
+        }
+    }
+    complain(at->path, at->token->line, "no state '%.*s' in states.def", (int)name.len, name.text);
+}
+
+static void add_states(struct expansion *at, struct arg names)
+{
+    bool is_first = true;
+
+    for (;;) {
+        const char *comma = memchr(names.text, ',', names.len);
+        const size_t len = comma ? (size_t)(comma - names.text) : names.len;
+
+        add_state(at, (struct arg){names.text, len}, &is_first);
+        if (!comma)
+            return;
+        names = (struct arg){comma + 1, names.len - len - 1};
+    }
+}
+
+static void add_legal(struct expansion *at)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < state_count; i++)
+        add_code(at, states[i].code, &is_first);
+}
+
+static void add_public(struct expansion *at, struct arg name)
+{
+    bool is_first = true;
+
+    for (size_t i = 0; i < state_count; i++) {
+        if (arg_is(name, states[i].says[PUBLIC]))
+            add_code(at, states[i].code, &is_first);
+    }
+    if (is_first)
+        complain(at->path, at->token->line, "no state has the public name '%.*s'", (int)name.len,
+                 name.text);
+}
+
+static void add_state_case(struct expansion *at, enum dimension dimension, struct arg column)
+{
+    buf_adds(at->out, "CASE ");
+    buf_add(at->out, column.text, column.len);
+    for (size_t i = 0; i < state_count; i++)
+        buf_addf(at->out, " WHEN %d THEN '%s'", states[i].code, states[i].says[dimension]);
+    buf_adds(at->out, " END");
+}
+
+/* {{event:lease}} is the kind's code, {{event:lease.expired}} the type's. */
+static void add_event(struct expansion *at, struct arg name)
+{
+    const char *dot = memchr(name.text, '.', name.len);
+    const struct arg kind = {name.text, dot ? (size_t)(dot - name.text) : name.len};
+    const struct arg type = {dot ? dot + 1 : "", dot ? name.len - kind.len - 1 : 0};
+
+    for (size_t i = 0; i < event_count; i++) {
+        if (arg_is(kind, events[i].kind) && (!dot || arg_is(type, events[i].type))) {
+            buf_addf(at->out, "%d", dot ? events[i].type_code : events[i].kind_code);
+            return;
+        }
+    }
+    complain(at->path, at->token->line, "no event '%.*s' in events.def", (int)name.len, name.text);
+}
+
+/* {{event_case:lease:e.type}} */
+static void add_event_case(struct expansion *at, struct arg arg)
+{
+    const char *colon = memchr(arg.text, ':', arg.len);
+    const struct arg kind = {arg.text, colon ? (size_t)(colon - arg.text) : arg.len};
+    bool is_known = false;
+
+    buf_adds(at->out, "CASE ");
+    if (colon)
+        buf_add(at->out, colon + 1, arg.len - kind.len - 1);
+    for (size_t i = 0; i < event_count; i++) {
+        if (arg_is(kind, events[i].kind)) {
+            buf_addf(at->out, " WHEN %d THEN '%s'", events[i].type_code, events[i].type);
+            is_known = true;
+        }
+    }
+    buf_adds(at->out, " END");
+    if (!is_known || !colon)
+        complain(at->path, at->token->line, "no event kind '%.*s' in events.def", (int)arg.len,
+                 arg.text);
+}
+
+/* {{hop:completion}} is a kind of ff_outbox. */
+static void add_hop(struct expansion *at, struct arg name)
+{
+    if (!arg_is(name, "completion") && !arg_is(name, "reopen"))
+        complain(at->path, at->token->line, "no hop '%.*s'", (int)name.len, name.text);
+    buf_addf(at->out, "%d", (int)(arg_is(name, "reopen") ? FF_HOP_REOPEN : FF_HOP_COMPLETION));
+}
+
+/* Postgres: statement_timestamp() is stable, so an index can serve a comparison with it. SQLite:
+ * a function each connection of the store registers; it answers with the time of the call. */
+static void add_time(struct expansion *at, const char *pg_function)
+{
+    if (at->dialect == SQLITE)
+        buf_adds(at->out, "ff_now_ms()");
+    else
+        buf_addf(at->out, "(extract(epoch FROM %s()) * 1000)::int8", pg_function);
+}
+
+static bool expand_case(struct expansion *at, struct arg word, struct arg arg)
+{
+    static const char *const names[DIMENSIONS] = {
+        [LIFECYCLE] = "lifecycle_case",     [OWNERSHIP] = "ownership_case",
+        [ELIGIBILITY] = "eligibility_case", [ATTEMPT] = "attempt_case",
+        [OUTCOME] = "outcome_case",         [BLOCKING] = "blocking_case",
+        [PUBLIC] = "public_case",
+    };
+
+    for (int i = 0; i < DIMENSIONS; i++) {
+        if (arg_is(word, names[i])) {
+            add_state_case(at, (enum dimension)i, arg);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Fragments that stand for a state, an event, or a set of them. */
+static bool expand_code(struct expansion *at, struct arg word, struct arg arg)
+{
+    bool is_first = true;
+
+    if (arg_is(word, "claimable") || arg_is(word, "alive") || arg_is(word, "terminal"))
+        add_set(at, word, arg);
+    else if (arg_is(word, "state"))
+        add_state(at, arg, &is_first);
+    else if (arg_is(word, "states"))
+        add_states(at, arg);
+    else if (arg_is(word, "legal"))
+        add_legal(at);
+    else if (arg_is(word, "public"))
+        add_public(at, arg);
+    else if (arg_is(word, "event"))
+        add_event(at, arg);
+    else if (arg_is(word, "hop"))
+        add_hop(at, arg);
+    else if (arg_is(word, "event_case"))
+        add_event_case(at, arg);
+    else
+        return expand_case(at, word, arg);
+    return true;
+}
+
+static bool expand_columns(struct expansion *at, struct arg word, struct arg arg)
+{
+    const char *dot = memchr(word.text, '.', word.len);
+    const size_t row_len = dot ? (size_t)(dot - word.text) : 0;
+
+    if (!dot || !arg_is((struct arg){dot, word.len - row_len}, ".columns"))
+        return false;
+    const struct table *table = table_find(word.text, row_len);
+    if (!table)
+        return false;
+    add_columns(at, table, arg);
+    return true;
+}
+
+static void expand_fragment(struct expansion *at)
+{
+    const struct token *token = at->token;
+    const char *colon = memchr(token->text, ':', token->len);
+    const struct arg word = {token->text, colon ? (size_t)(colon - token->text) : token->len};
+    const struct arg arg = {colon ? colon + 1 : "", colon ? token->len - word.len - 1 : 0};
+
+    if (arg_is(word, "now_ms"))
+        add_time(at, "statement_timestamp");
+    else if (arg_is(word, "clock_ms"))
+        add_time(at, "clock_timestamp");
+    else if (arg_is(word, "lock_skip"))
+        buf_adds(at->out, at->dialect == SQLITE ? "" : "FOR UPDATE SKIP LOCKED");
+    else if (arg_is(word, "any"))
+        add_any(at, arg);
+    else if (!expand_code(at, word, arg) && !expand_columns(at, word, arg))
+        complain(at->path, token->line, "unknown fragment '{{%.*s}}'", (int)token->len,
+                 token->text);
+}
+
+char *expand(const struct tokens *tokens, const struct block *block, int dialect)
+{
+    struct buf out = {0};
+    struct expansion at = {
+        .block = block, .path = tokens->path, .dialect = dialect, .out = &out};
+
+    buf_adds(&out, "");
+    for (size_t i = 0; i < tokens->count; i++) {
+        const struct token *token = at.token = &tokens->at[i];
+
+        if (out.len && token->gap != GAP_NONE)
+            buf_adds(&out, token->gap == GAP_LINE && !block ? "\n" : " ");
+        if (token->kind == FRAGMENT)
+            expand_fragment(&at);
+        else if (token->kind == PARAM)
+            add_param(&at, (struct arg){token->text, token->len});
+        else
+            buf_add(&out, token->text, token->len);
+    }
+    while (out.len && out.data[out.len - 1] == ' ')
+        out.data[--out.len] = '\0';
+    return out.data;
+}
