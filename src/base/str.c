@@ -139,7 +139,7 @@ bool ff_str_to_i64(struct ff_str s, int64_t *ret)
 
     if (s.len == first)
         return false;
-    if (s.ptr[first] == '0' && (negative || s.len > 1))
+    if (s.ptr[first] == '0' && s.len > 1)
         return false;
     /* Digits are subtracted: the negative side is the larger one. */
     for (size_t i = first; i < s.len; i++) {

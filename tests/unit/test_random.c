@@ -56,6 +56,18 @@ static void test_random__below_reaches_all_and_no_more(void **state FF_UNUSED)
         assert_true(ff_prng_below(&prng, (UINT64_C(1) << 63) + 1) <= UINT64_C(1) << 63);
 }
 
+/* For this n a plain remainder would give the lowest third half of the time. */
+static void test_random__below_is_fair(void **state FF_UNUSED)
+{
+    struct ff_prng prng;
+    int low = 0;
+
+    ff_prng_init(&prng, 42);
+    for (int i = 0; i < 3000; i++)
+        low += ff_prng_below(&prng, UINT64_C(3) << 62) < UINT64_C(1) << 62;
+    assert_in_range(low, 900, 1100);
+}
+
 static void test_random__seeded_bytes_repeat(void **state FF_UNUSED)
 {
     struct ff_prng prng;
@@ -99,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_random__a_seed_never_changes),
         cmocka_unit_test(test_random__seeds_differ),
         cmocka_unit_test(test_random__below_reaches_all_and_no_more),
+        cmocka_unit_test(test_random__below_is_fair),
         cmocka_unit_test(test_random__seeded_bytes_repeat),
         cmocka_unit_test(test_random__the_kernel_gives_different_bytes),
     };

@@ -121,6 +121,7 @@ static void test_strbuf__no_memory_is_told_at_the_end(void **state FF_UNUSED)
 
     for (int i = 0; i < 200; i++)
         ff_strbuf_adds(&out, "0123456789");
+    ff_strbuf_add(&out, (struct ff_str){.ptr = "", .len = SIZE_MAX}); /* the first problem counts */
     assert_int_equal(FF_NO_MEMORY, ff_strbuf_take(&out, &text, &error));
     assert_int_equal(FF_NO_MEMORY, error.status);
     assert_true(arena.failed);
