@@ -22,8 +22,8 @@ static bool is_state_word(const struct token *token)
 
 static bool is_comparison(const struct token *token)
 {
-    static const char *const words[] = {"=",  "<>", "!=",  "<",       ">",   "<=", ">=",
-                                        "IN", "(",  "NOT", "BETWEEN", "ANY", "IS", "AND"};
+    static const char *const words[] = {
+        "=", "<>", "!=", "<", ">", "<=", ">=", "IN", "(", "NOT", "BETWEEN", "ANY", "IS", "AND"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (token_is(token, words[i]))
@@ -41,8 +41,8 @@ void check_states(const struct tokens *tokens)
         size_t next = i + 1;
         while (next < tokens->count && is_comparison(&tokens->at[next]))
             next++;
-        const bool after = next > i + 1 && next < tokens->count && !token_is(&tokens->at[i + 1], "AND") &&
-                           tokens->at[next].kind == NUMBER;
+        const bool after = next > i + 1 && next < tokens->count &&
+                           !token_is(&tokens->at[i + 1], "AND") && tokens->at[next].kind == NUMBER;
         const bool before = i >= 2 && tokens->at[i - 2].kind == NUMBER &&
                             tokens->at[i - 1].kind == PUNCT && is_comparison(&tokens->at[i - 1]) &&
                             !token_is(&tokens->at[i - 1], "(");
@@ -60,7 +60,8 @@ static void check_params_used(const struct block *block, const struct tokens *to
 
         for (size_t i = 0; i < tokens->count; i++) {
             const struct token *token = &tokens->at[i];
-            const char *colon = token->kind == FRAGMENT ? memchr(token->text, ':', token->len) : NULL;
+            const char *colon =
+                token->kind == FRAGMENT ? memchr(token->text, ':', token->len) : NULL;
 
             if (token->kind == PARAM && word_is(token->text, token->len, name))
                 is_used = true;

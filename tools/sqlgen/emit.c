@@ -234,10 +234,11 @@ static void emit_audits(struct buf *out, const struct blocks *blocks)
 
 static void emit_migration(struct buf *out, const struct migration *migration)
 {
-    buf_addf(out,
-             "    {\n        .version = %d,\n        .oldest_binary = %d,\n        .name = \"%s\",\n"
-             "        .checksum = \"%s\",\n        .text = {\n            [FF_DIALECT_SQLITE] =\n",
-             migration->version, migration->oldest_binary, migration->name, migration->checksum);
+    buf_addf(
+        out,
+        "    {\n        .version = %d,\n        .oldest_binary = %d,\n        .name = \"%s\",\n"
+        "        .checksum = \"%s\",\n        .text = {\n            [FF_DIALECT_SQLITE] =\n",
+        migration->version, migration->oldest_binary, migration->name, migration->checksum);
     emit_string(out, migration->text[SQLITE]);
     buf_adds(out, ",\n            [FF_DIALECT_POSTGRES] =\n");
     emit_string(out, migration->text[POSTGRES]);

@@ -304,8 +304,7 @@ static void expand_fragment(struct expansion *at)
 char *expand(const struct tokens *tokens, const struct block *block, int dialect)
 {
     struct buf out = {0};
-    struct expansion at = {
-        .block = block, .path = tokens->path, .dialect = dialect, .out = &out};
+    struct expansion at = {.block = block, .path = tokens->path, .dialect = dialect, .out = &out};
 
     buf_adds(&out, "");
     for (size_t i = 0; i < tokens->count; i++) {

@@ -55,8 +55,9 @@ static bool read_header(const struct file *file, struct migration *ret)
     const char *oldest = header(file, "oldest binary: ", &oldest_len);
 
     if (!name || !oldest) {
-        complain(file->path, 1, "needs '-- migration: <number> <name>' and '-- oldest binary: "
-                                "<number>'");
+        complain(file->path, 1,
+                 "needs '-- migration: <number> <name>' and '-- oldest binary: "
+                 "<number>'");
         return false;
     }
     ret->version = (int)strtol(name, &end, 10);

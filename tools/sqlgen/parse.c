@@ -48,7 +48,7 @@ static bool parse_type(const char *text, size_t len, struct param *ret)
     static const struct {
         const char *name;
         enum col_type type;
-    } types[] = {{"i16", I16}, {"i32", I32},   {"i64", I64},
+    } types[] = {{"i16", I16},   {"i32", I32},   {"i64", I64},
                  {"text", TEXT}, {"blob", BLOB}, {"uuid", UUID}};
 
     if (len && text[len - 1] == '?') {

@@ -67,7 +67,16 @@ extern const struct table tables[];
 extern const size_t table_count;
 const struct table *table_find(const char *row, size_t len);
 
-enum dimension { LIFECYCLE, OWNERSHIP, ELIGIBILITY, ATTEMPT, OUTCOME, BLOCKING, PUBLIC, DIMENSIONS };
+enum dimension {
+    LIFECYCLE,
+    OWNERSHIP,
+    ELIGIBILITY,
+    ATTEMPT,
+    OUTCOME,
+    BLOCKING,
+    PUBLIC,
+    DIMENSIONS
+};
 struct state {
     const char *name;
     int code;

@@ -16,7 +16,7 @@
  * that frees by ending. */
 static struct piece {
     struct piece *next;
-} *pieces;
+} * pieces;
 
 void *xalloc(size_t bytes)
 {
