@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * conn.c -- one SQLite connection: its settings, its prepared statements, what its errors mean.
+ *
+ * No busy handler: a locked file is tried again by the session, so that start() never blocks.
+ * Tests: tests/unit/test_sqlite_store.c. */
+#include "store/sqlite/sqlite-int.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/macros.h"
+
+#include "base/banned.h"
+
+/* What a primary result code means to the executor. What is not listed is the fault of the op. */
+static const struct {
+    int code;
+    ff_called outcome;
+} classes[] = {
+    {SQLITE_BUSY, FF_CALLED_RERUN},
+    {SQLITE_LOCKED, FF_CALLED_RERUN},
+    {SQLITE_SCHEMA, FF_CALLED_RERUN},
+    {SQLITE_INTERRUPT, FF_CALLED_RERUN},
+    {SQLITE_PROTOCOL, FF_CALLED_RERUN},              /* lost a race for the WAL too often */
+    {SQLITE_CONSTRAINT_PRIMARYKEY, FF_CALLED_RERUN}, /* somebody was faster */
+    {SQLITE_CONSTRAINT_UNIQUE, FF_CALLED_RERUN},
+    {SQLITE_CONSTRAINT_ROWID, FF_CALLED_RERUN},
+    {SQLITE_FULL, FF_CALLED_STOP},
+    {SQLITE_READONLY, FF_CALLED_STOP},
+    {SQLITE_CANTOPEN, FF_CALLED_STOP},
+    {SQLITE_NOMEM, FF_CALLED_STOP},
+    {SQLITE_PERM, FF_CALLED_STOP},
+    {SQLITE_AUTH, FF_CALLED_STOP},
+    {SQLITE_IOERR, FF_CALLED_STOP},
+    {SQLITE_CORRUPT, FF_CALLED_STOP},
+    {SQLITE_NOTADB, FF_CALLED_STOP},
+    {SQLITE_NOLFS, FF_CALLED_STOP},
+};
+
+ff_called sqlite_class(int rc)
+{
+    for (size_t i = 0; i < FF_ARRAY_LEN(classes); i++)
+        if (classes[i].code == rc || classes[i].code == (rc & 0xff))
+            return classes[i].outcome;
+    return rc == SQLITE_OK ? FF_CALLED_OK : FF_CALLED_OP;
+}
+
+bool sqlite_is_busy(int rc)
+{
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
+}
+
+bool sqlite_is_poison(int rc, bool committing)
+{
+    return rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC ||
+           (committing && (rc & 0xff) == SQLITE_IOERR);
+}
+
+int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what)
+{
+    const bool ours = !conn->db || rc == SQLITE_MISMATCH || rc == SQLITE_NOMEM;
+
+    snprintf(conn->problem, sizeof conn->problem, "cannot %s%s%s%s: %s", doing, what ? " '" : "",
+             what ? what : "", what ? "'" : "",
+             ours ? sqlite3_errstr(rc) : sqlite3_errmsg(conn->db));
+    return rc;
+}
+
+void sqlite_sleep_ms(int64_t ms)
+{
+    const struct timespec rest = {.tv_sec = (time_t)(ms / 1000),
+                                  .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    nanosleep(&rest, NULL);
+}
+
+static void now_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const struct sqlite_conn *const conn = sqlite3_user_data(context);
+
+    (void)count;
+    (void)values;
+    sqlite3_result_int64(context, conn->now_ms);
+}
+
+static int remember_wal_pages(void *ctx, sqlite3 *db, const char *name, int pages)
+{
+    struct sqlite_conn *const conn = ctx;
+
+    (void)db;
+    (void)name;
+    conn->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+int sqlite_exec_patiently(struct sqlite_conn *conn, const char *text)
+{
+    int rc = SQLITE_BUSY;
+
+    for (int waited_ms = 0; waited_ms < FF_SQLITE_PATIENCE_MS; waited_ms += 5) {
+        rc = sqlite3_exec(conn->db, text, NULL, NULL, NULL);
+        if (!sqlite_is_busy(rc))
+            break;
+        sqlite_sleep_ms(5);
+    }
+    return rc == SQLITE_OK ? rc : sqlite_note(conn, rc, "run", text);
+}
+
+int sqlite_number(struct sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(conn->db, text, -1, &stmt, NULL);
+
+    *ret = fallback;
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(stmt);
+        if (rc == SQLITE_ROW)
+            *ret = sqlite3_column_int64(stmt, 0);
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE && rc != SQLITE_OK)
+        sqlite_note(conn, rc, "run", text);
+    else
+        rc = SQLITE_OK;
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* Settings of a connection; none of them writes to the file. Debian's build zeroes deleted content
+ * even where that costs a page write; FAST does it where it is free. */
+static const char settings[] = "PRAGMA synchronous=FULL;"
+                               "PRAGMA foreign_keys=OFF;"
+                               "PRAGMA recursive_triggers=OFF;"
+                               "PRAGMA trusted_schema=OFF;"
+                               "PRAGMA temp_store=MEMORY;"
+                               "PRAGMA cache_size=-16384;"
+                               "PRAGMA secure_delete=FAST;"
+                               "PRAGMA journal_size_limit=67108864;";
+
+int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bool create)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                      (create ? SQLITE_OPEN_CREATE : 0) | (memory ? SQLITE_OPEN_URI : 0);
+    int rc;
+
+    memset(conn, 0, sizeof *conn);
+    rc = sqlite3_open_v2(path, &conn->db, flags, NULL);
+    if (rc != SQLITE_OK)
+        return sqlite_note(conn, rc, "open", path);
+    rc = sqlite3_create_function_v2(conn->db, "ff_now_ms", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                    conn, now_function, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return sqlite_note(conn, rc, "prepare", path);
+    sqlite3_wal_hook(conn->db, remember_wal_pages, conn); /* also ends automatic checkpoints */
+    return sqlite_exec_patiently(conn, settings);
+}
+
+void sqlite_conn_close(struct sqlite_conn *conn)
+{
+    for (size_t i = 0; i < FF_ARRAY_LEN(conn->blocks); i++)
+        sqlite3_finalize(conn->blocks[i]);
+    for (size_t i = 0; i < FF_TABLE_COUNT; i++)
+        for (size_t k = 0; k < STMT_COUNT; k++)
+            sqlite3_finalize(conn->tables[i][k]);
+    for (size_t i = 0; i < FF_ARRAY_LEN(conn->txs); i++)
+        sqlite3_finalize(conn->txs[i]);
+    sqlite3_close(conn->db);
+    memset(conn, 0, sizeof *conn);
+}
+
+static int prepare(struct sqlite_conn *conn, const char *text, const char *name,
+                   sqlite3_stmt **stmt)
+{
+    int rc;
+
+    if (*stmt)
+        return SQLITE_OK;
+    if (!text)
+        return sqlite_note(conn, SQLITE_MISMATCH, "find a statement for", name);
+    rc = sqlite3_prepare_v3(conn->db, text, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    return rc == SQLITE_OK ? rc : sqlite_note(conn, rc, "prepare", name);
+}
+
+int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret)
+{
+    const struct ff_sql_block *const info = &ff_sql_blocks[block];
+    const int rc = prepare(conn, info->text[FF_DIALECT_SQLITE], info->name, &conn->blocks[block]);
+
+    *ret = conn->blocks[block];
+    return rc;
+}
+
+int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret)
+{
+    const struct ff_sql_table *const sql = &ff_sql_tables[table];
+    const char *const texts[STMT_COUNT] = {
+        [STMT_READ] = sql->read[FF_DIALECT_SQLITE],
+        [STMT_INSERT] = sql->insert[FF_DIALECT_SQLITE],
+        [STMT_UPDATE] = sql->update[FF_DIALECT_SQLITE],
+        [STMT_REMOVE] = sql->remove[FF_DIALECT_SQLITE],
+        [STMT_PURGE] = sql->purge[FF_DIALECT_SQLITE],
+    };
+    const int rc = prepare(conn, texts[which], ff_tables[table].name, &conn->tables[table][which]);
+
+    *ret = conn->tables[table][which];
+    return rc;
+}
+
+int sqlite_step(struct sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing, const char *what)
+{
+    const int rc = sqlite3_step(stmt);
+
+    if (rc == SQLITE_ROW)
+        return rc;
+    if (rc != SQLITE_DONE)
+        sqlite_note(conn, rc, doing, what);
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int sqlite_tx(struct sqlite_conn *conn, int tx)
+{
+    static const char *const texts[TX_COUNT] = {
+        [TX_READ] = "BEGIN",
+        [TX_WRITE] = "BEGIN IMMEDIATE",
+        [TX_COMMIT] = "COMMIT",
+        [TX_ROLLBACK] = "ROLLBACK",
+    };
+    const int rc = prepare(conn, texts[tx], texts[tx], &conn->txs[tx]);
+
+    return rc == SQLITE_OK ? sqlite_step(conn, conn->txs[tx], "run", texts[tx]) : rc;
+}

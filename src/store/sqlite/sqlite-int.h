@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sqlite-int.h -- the parts of the SQLite store, for each other.
+ *
+ * For src/store/sqlite only. Functions that talk to SQLite return its extended result code and
+ * leave a message in the connection; errors of our own borrow the code that fits (SQLITE_MISMATCH:
+ * the data are not what rows.def says; SQLITE_NOMEM: an arena is exhausted).
+ * Read first: README.md beside it. Tests: tests/unit/test_sqlite_store.c. */
+#ifndef FF_STORE_SQLITE_INT_H
+#define FF_STORE_SQLITE_INT_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "store/sql.h"
+#include "store/store.h"
+
+#define FF_SQLITE_APPLICATION_ID 0x46664661 /* "FfFa"; in the header of the file, see file(1) */
+#define FF_SQLITE_PATIENCE_MS    5000       /* how long a locked file is tried again */
+#define FF_SQLITE_WAL_PAGES      1000       /* then a checkpoint follows the commit */
+
+/* --- conn.c: one connection --- */
+
+/* The statements every table has, in the order of struct ff_sql_table. */
+enum { STMT_READ, STMT_INSERT, STMT_UPDATE, STMT_REMOVE, STMT_PURGE, STMT_COUNT };
+enum { TX_READ, TX_WRITE, TX_COMMIT, TX_ROLLBACK, TX_COUNT };
+
+struct sqlite_conn {
+    sqlite3 *db;
+    int64_t now_ms; /* what ff_now_ms() answers; set at the start of every call */
+    int wal_pages;  /* as of the last commit */
+    char problem[320];
+    sqlite3_stmt *blocks[FF_SQL_COUNT]; /* prepared when first used */
+    sqlite3_stmt *tables[FF_TABLE_COUNT][STMT_COUNT];
+    sqlite3_stmt *txs[TX_COUNT];
+};
+
+/* `path` is a file, or a memdb URI if `memory`. */
+int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bool create);
+void sqlite_conn_close(struct sqlite_conn *conn);
+/* Keeps a message and returns `rc`. `what` may be NULL. */
+int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what);
+int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret);
+int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret);
+/* Steps once, to the next row (SQLITE_ROW) or the end (SQLITE_OK, and the statement is reset). */
+int sqlite_step(struct sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing, const char *what);
+int sqlite_tx(struct sqlite_conn *conn, int tx);
+/* A text without parameters, tried again while the file is locked; for opening and migrating. */
+int sqlite_exec_patiently(struct sqlite_conn *conn, const char *text);
+/* The one number a PRAGMA or block answers with; `fallback` if there is no row. */
+int sqlite_number(struct sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret);
+bool sqlite_is_busy(int rc);
+/* After this the file may hold less than the kernel said: nobody may use it any more. */
+bool sqlite_is_poison(int rc, bool committing);
+ff_called sqlite_class(int rc);
+void sqlite_sleep_ms(int64_t ms);
+
+/* --- values.c: C values to parameters, columns to C values --- */
+
+int sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value);
+int sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, const void *row);
+/* All columns of the table from `from` on; the statement has them in the same order. Text and blobs
+ * are copied into the arena. */
+int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
+                    struct ff_arena *arena);
+/* The other columns absent, or zero where they cannot be. */
+void sqlite_clear_cols(const struct ff_table_info *info, void *row);
+int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
+                    struct ff_arena *arena);
+
+/* --- store.c: the file or the memory --- */
+
+struct sqlite_session;
+
+/* The one connection of a memory store. Stores of the same name in a process share it; a session
+ * owns it from LOAD to SAVE or ROLLBACK, and for the length of any other call. */
+struct sqlite_memory {
+    struct sqlite_memory *next;
+    char name[96];
+    int users;
+    struct sqlite_conn conn;
+    pthread_mutex_t lock;
+    pthread_cond_t released;
+    const struct sqlite_session *owner;
+};
+
+struct sqlite_store {
+    struct ff_store base;
+    struct ff_clock clock;
+    struct ff_random random;
+    char *path;
+    pid_t pid; /* SQLite must not be carried across a fork */
+    atomic_bool poisoned;
+    struct sqlite_memory *memory; /* or NULL: a file */
+    struct sqlite_conn *home;     /* of the store itself: opening, migrating, watching */
+    pthread_mutex_t lock;         /* guards the rest, and `home` of a file */
+    int64_t last_now_ms, last_boot_ms;
+    int64_t seen_version; /* PRAGMA data_version */
+};
+
+/* The store's time: never runs back, whatever the wall clock does. */
+int64_t sqlite_now_ms(struct sqlite_store *store, int64_t stored_ms);
+/* NULL, or why the store must not be used any more. */
+const char *sqlite_refusal(const struct sqlite_store *store);
+
+/* --- session.c --- */
+
+ff_status sqlite_session_new(struct ff_store *store, struct ff_session **ret,
+                             struct ff_error *reterr);
+
+/* --- migrate.c --- */
+
+ff_status sqlite_migrate(struct sqlite_conn *conn, const struct sqlite_store *store, bool dry_run,
+                         int32_t *ret_from, int32_t *ret_to, struct ff_error *reterr);
+/* What opening does: migrates an empty store, or any if `all`; then compares with rows.def. */
+ff_status sqlite_schema_check(struct sqlite_conn *conn, const struct sqlite_store *store, bool all,
+                              struct ff_error *reterr);
+
+#endif
