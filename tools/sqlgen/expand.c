@@ -205,12 +205,27 @@ static void add_event_case(struct expansion *at, struct arg arg)
                  arg.text);
 }
 
-/* {{hop:completion}} is a kind of ff_outbox. */
-static void add_hop(struct expansion *at, struct arg name)
+/* {{code:HOP_REOPEN}} is a constant of model/codes.h. */
+static void add_named_code(struct expansion *at, struct arg name)
 {
-    if (!arg_is(name, "completion") && !arg_is(name, "reopen"))
-        complain(at->path, at->token->line, "no hop '%.*s'", (int)name.len, name.text);
-    buf_addf(at->out, "%d", (int)(arg_is(name, "reopen") ? FF_HOP_REOPEN : FF_HOP_COMPLETION));
+    static const struct {
+        const char *name;
+        int code;
+    } codes[] = {
+        {"HOP_COMPLETION", FF_HOP_COMPLETION},
+        {"HOP_REOPEN", FF_HOP_REOPEN},
+        {"PAYLOAD_INPUT", FF_PAYLOAD_INPUT},
+        {"PAYLOAD_RESULT", FF_PAYLOAD_RESULT},
+        {"EXEC_INPUT_ELSEWHERE", FF_EXEC_INPUT_ELSEWHERE},
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (arg_is(name, codes[i].name)) {
+            buf_addf(at->out, "%d", codes[i].code);
+            return;
+        }
+    }
+    complain(at->path, at->token->line, "no code '%.*s'", (int)name.len, name.text);
 }
 
 /* Postgres: statement_timestamp() is stable, so an index can serve a comparison with it. SQLite:
@@ -258,8 +273,8 @@ static bool expand_code(struct expansion *at, struct arg word, struct arg arg)
         add_public(at, arg);
     else if (arg_is(word, "event"))
         add_event(at, arg);
-    else if (arg_is(word, "hop"))
-        add_hop(at, arg);
+    else if (arg_is(word, "code"))
+        add_named_code(at, arg);
     else if (arg_is(word, "event_case"))
         add_event_case(at, arg);
     else

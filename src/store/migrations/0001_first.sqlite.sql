@@ -300,7 +300,7 @@ SELECT e.event_id, e.partition_key, e.execution_id, e.flow_id, e.generation,
   FROM ff_event e
   LEFT JOIN ff_outbox o
     ON o.partition_key = e.partition_key AND o.execution_id = e.execution_id
-   AND o.generation = e.generation AND o.kind = {{hop:completion}}
+   AND o.generation = e.generation AND o.kind = {{code:HOP_COMPLETION}}
  WHERE e.kind = {{event:completion}};
 
 CREATE VIEW ff_lease_event AS

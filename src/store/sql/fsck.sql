@@ -1,0 +1,300 @@
+-- Audits: what must hold in every store at every moment. No row is good news.
+--
+-- `ff fsck` runs every block named fsck_*; the note is what it prints. Each audit is one statement,
+-- so it sees one moment, also of a store at work. An id may be used again after its execution has
+-- been removed, so an event belongs to the execution only from created_at_ms on.
+
+-- name: fsck_terminal_without_completion
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Every ended execution has a completion event of its generation, as far back as the log is
+--       kept.
+SELECT e.partition_key, e.execution_id,
+       'generation ' || CAST(e.generation AS text) || ' ended without a completion event' AS detail
+  FROM ff_execution e
+ WHERE {{terminal:e}}
+   AND NOT EXISTS (SELECT 1 FROM ff_event v
+                    WHERE v.execution_id = e.execution_id AND v.partition_key = e.partition_key
+                      AND v.kind = {{event:completion}} AND v.generation = e.generation)
+   AND (NOT EXISTS (SELECT 1 FROM ff_meta m WHERE m.name = 'log_floor')
+        OR e.finished_at_ms > 60000 + (SELECT f.at_ms FROM ff_event f ORDER BY f.event_id LIMIT 1))
+ LIMIT :limit;
+
+-- name: fsck_completion_twice
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No generation of an execution is completed twice.
+SELECT e.partition_key, e.execution_id,
+       'generation ' || CAST(v.generation AS text) || ' has ' || CAST(count(*) AS text)
+           || ' completion events' AS detail
+  FROM ff_event v
+  JOIN ff_execution e
+    ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+   AND v.at_ms >= e.created_at_ms
+ WHERE v.kind = {{event:completion}}
+ GROUP BY e.partition_key, e.execution_id, v.generation
+HAVING count(*) > 1
+ LIMIT :limit;
+
+-- name: fsck_completion_of_the_living
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Whatever has a completion event has ended, or has been replayed since.
+SELECT e.partition_key, e.execution_id,
+       'event ' || CAST(v.event_id AS text) || ' completes generation '
+           || CAST(v.generation AS text) || ', the row is in generation '
+           || CAST(e.generation AS text) || ', state ' || {{public_case:e.state}} AS detail
+  FROM ff_event v
+  JOIN ff_execution e
+    ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+   AND v.at_ms >= e.created_at_ms
+ WHERE v.kind = {{event:completion}}
+   AND (v.generation > e.generation OR (v.generation = e.generation AND {{alive:e}}))
+ LIMIT :limit;
+
+-- name: fsck_completion_contradicts
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A completion event tells the outcome, namespace and instance tag of its execution.
+SELECT e.partition_key, e.execution_id,
+       'event ' || CAST(v.event_id AS text) || ' says ' || {{event_case:completion:v.type}}
+           || ', the row says ' || {{outcome_case:e.state}} AS detail
+  FROM ff_event v
+  JOIN ff_execution e
+    ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+   AND v.generation = e.generation AND v.at_ms >= e.created_at_ms
+ WHERE v.kind = {{event:completion}}
+   AND {{terminal:e}}
+   AND ({{event_case:completion:v.type}} <> {{outcome_case:e.state}}
+        OR v.state IS NULL OR v.state <> e.state
+        OR v.namespace IS NULL OR v.namespace <> e.namespace
+        OR coalesce(v.instance_tag, '') <> coalesce(e.instance_tag, ''))
+ LIMIT :limit;
+
+-- name: fsck_active_without_lease
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: An active execution has a lease with an owner and an end.
+SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' without a whole lease' AS detail
+  FROM ff_execution e
+ WHERE e.state IN ({{public:active}})
+   AND (e.lease_id IS NULL OR e.lease_ttl_ms IS NULL OR e.lease_acquired_at_ms IS NULL
+        OR e.lease_expires_at_ms IS NULL OR e.worker_id IS NULL OR e.worker_instance_id IS NULL
+        OR e.lease_epoch < 1 OR e.started_at_ms IS NULL)
+ LIMIT :limit;
+
+-- name: fsck_lease_without_owner
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Only an active execution has a lease.
+SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' with a lease' AS detail
+  FROM ff_execution e
+ WHERE e.state NOT IN ({{public:active}})
+   AND (e.lease_id IS NOT NULL OR e.lease_ttl_ms IS NOT NULL OR e.lease_acquired_at_ms IS NOT NULL
+        OR e.lease_renewed_at_ms IS NOT NULL OR e.lease_expires_at_ms IS NOT NULL
+        OR e.worker_id IS NOT NULL OR e.worker_instance_id IS NOT NULL)
+ LIMIT :limit;
+
+-- name: fsck_timer_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Whatever waits for a time is found by its timer: leases, delays and deadlines.
+SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' is due, but has no timer' AS detail
+  FROM ff_execution e
+ WHERE (e.due_at_ms IS NULL
+        AND (e.state = {{state:ACTIVE}} OR e.state IN ({{public:delayed}})
+             OR ({{alive:e}} AND e.deadline_at_ms IS NOT NULL)))
+    OR (e.state IN ({{public:delayed}})
+        AND (e.delay_until_ms IS NULL OR e.due_at_ms > e.delay_until_ms))
+ LIMIT :limit;
+
+-- name: fsck_timer_of_the_dead
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Nothing that has ended has a timer, and nothing that lives has an end.
+SELECT e.partition_key, e.execution_id,
+       CASE WHEN {{terminal:e}} THEN 'ended with a timer or without a time'
+            ELSE 'alive with the time of its end' END AS detail
+  FROM ff_execution e
+ WHERE ({{terminal:e}} AND (e.due_at_ms IS NOT NULL OR e.finished_at_ms IS NULL))
+    OR ({{alive:e}} AND e.finished_at_ms IS NOT NULL)
+ LIMIT :limit;
+
+-- name: fsck_attempt_from_the_future
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No ended tenancy has an epoch the execution has not reached, nor that of its live lease.
+SELECT e.partition_key, e.execution_id,
+       'attempt of epoch ' || CAST(a.lease_epoch AS text) || ', the row is at '
+           || CAST(e.lease_epoch AS text) AS detail
+  FROM ff_attempt a
+  JOIN ff_execution e ON e.partition_key = a.partition_key AND e.execution_id = a.execution_id
+ WHERE a.lease_epoch > e.lease_epoch
+    OR (a.lease_epoch = e.lease_epoch AND e.state IN ({{public:active}}))
+    OR a.generation > e.generation
+ LIMIT :limit;
+
+-- name: fsck_attempt_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: The last ended tenancy of an execution is among its attempts.
+SELECT e.partition_key, e.execution_id,
+       'no attempt of the last ended epoch ' || CAST(e.last_epoch AS text) AS detail
+  FROM ff_execution e
+ WHERE e.last_lease_id IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM ff_attempt a
+                    WHERE a.partition_key = e.partition_key AND a.execution_id = e.execution_id
+                      AND a.lease_epoch = e.last_epoch AND a.lease_id = e.last_lease_id)
+ LIMIT :limit;
+
+-- name: fsck_lease_used_twice
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A lease is one tenancy: no two ended attempts share it, and no live one is an ended one.
+SELECT a.partition_key, a.execution_id,
+       CAST(count(*) AS text) || ' attempts under one lease' AS detail
+  FROM ff_attempt a
+ GROUP BY a.partition_key, a.execution_id, a.lease_id
+HAVING count(*) > 1
+UNION ALL
+SELECT e.partition_key, e.execution_id, 'the live lease has ended before' AS detail
+  FROM ff_execution e
+  JOIN ff_attempt a ON a.partition_key = e.partition_key AND a.execution_id = e.execution_id
+ WHERE a.lease_id = e.lease_id
+ LIMIT :limit;
+
+-- name: fsck_orphan
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: What belongs to an execution goes with it.
+SELECT c.partition_key, c.execution_id, 'attempt without its execution' AS detail
+  FROM ff_attempt c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'payload without its execution' AS detail
+  FROM ff_payload c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'tag without its execution' AS detail
+  FROM ff_tag c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'progress without its execution' AS detail
+  FROM ff_progress c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'hop without its execution' AS detail
+  FROM ff_outbox c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+ LIMIT :limit;
+
+-- name: fsck_negative_counter
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Counters count up from zero, and no part is larger than its whole.
+SELECT e.partition_key, e.execution_id, 'a counter is negative or larger than its whole' AS detail
+  FROM ff_execution e
+ WHERE e.generation < 0 OR e.attempt_index < 0 OR e.attempt_count < 0 OR e.retry_count < 0
+    OR e.reclaim_count < 0 OR e.replay_count < 0 OR e.lease_epoch < 0 OR e.last_epoch < 0
+    OR e.attempt_spent_ms < 0 OR e.version < 0 OR e.priority < 0
+    OR e.last_epoch > e.lease_epoch OR e.replay_count > e.generation
+    OR e.attempt_count > e.lease_epoch
+ LIMIT :limit;
+
+-- name: fsck_event_from_the_future
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No event is ahead of its execution.
+SELECT e.partition_key, e.execution_id,
+       'event ' || CAST(v.event_id AS text) || ' has version ' || CAST(v.version AS text)
+           || ', the row has ' || CAST(e.version AS text) AS detail
+  FROM ff_event v
+  JOIN ff_execution e
+    ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+   AND v.at_ms >= e.created_at_ms
+ WHERE v.version > e.version OR v.generation > e.generation
+ LIMIT :limit;
+
+-- name: fsck_event_order
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: The log tells the story of an execution in order: versions and times never go back.
+SELECT s.partition_key, s.execution_id,
+       'event ' || CAST(s.event_id AS text) || ' has version ' || CAST(s.version AS text)
+           || ', the event before it ' || CAST(s.version_before AS text) AS detail
+  FROM (SELECT v.partition_key, v.execution_id, v.event_id, v.version, v.at_ms,
+               lag(v.version) OVER story AS version_before,
+               lag(v.at_ms) OVER story AS at_ms_before
+          FROM ff_event v
+          JOIN ff_execution e
+            ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+           AND v.at_ms >= e.created_at_ms
+        WINDOW story AS (PARTITION BY v.partition_key, v.execution_id ORDER BY v.event_id)) s
+ WHERE s.version < s.version_before OR s.at_ms < s.at_ms_before
+ LIMIT :limit;
+
+-- name: fsck_dedup_mismatch
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A deduplication key leads to an execution of its own namespace.
+SELECT e.partition_key, e.execution_id,
+       'key of namespace ''' || d.namespace || ''' leads to one of ''' || e.namespace || ''''
+           AS detail
+  FROM ff_dedup d
+  JOIN ff_execution e ON e.partition_key = d.partition_key AND e.execution_id = d.execution_id
+ WHERE e.namespace <> d.namespace
+ LIMIT :limit;
+
+-- name: fsck_capset_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Required capabilities are known; otherwise no worker could ever satisfy them.
+SELECT e.partition_key, e.execution_id,
+       'no capability set ' || CAST(e.capset_id AS text) AS detail
+  FROM ff_execution e
+ WHERE e.capset_id <> 0
+   AND NOT EXISTS (SELECT 1 FROM ff_capset c WHERE c.capset_id = e.capset_id)
+ LIMIT :limit;
+
+-- name: fsck_time_runs_back
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: The times of an execution are in order.
+SELECT e.partition_key, e.execution_id, 'a time of record runs back' AS detail
+  FROM ff_execution e
+ WHERE e.changed_at_ms < e.created_at_ms OR e.started_at_ms < e.created_at_ms
+    OR e.finished_at_ms < e.created_at_ms OR e.finished_at_ms > e.changed_at_ms
+    OR e.lease_acquired_at_ms > e.changed_at_ms
+    OR e.lease_expires_at_ms < e.lease_acquired_at_ms
+ LIMIT :limit;
+
+-- name: fsck_input_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: An input kept elsewhere is there.
+SELECT e.partition_key, e.execution_id, 'the input is not in ff_payload' AS detail
+  FROM ff_execution e
+ WHERE (e.flags & {{code:EXEC_INPUT_ELSEWHERE}}) <> 0
+   AND NOT EXISTS (SELECT 1 FROM ff_payload p
+                    WHERE p.partition_key = e.partition_key AND p.execution_id = e.execution_id
+                      AND p.kind = {{code:PAYLOAD_INPUT}} AND p.generation <= e.generation)
+ LIMIT :limit;
+
+-- name: fsck_hop_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Every ended member of a flow has told its flow, or is about to.
+SELECT e.partition_key, e.execution_id,
+       'no hop of generation ' || CAST(e.generation AS text) AS detail
+  FROM ff_execution e
+ WHERE e.flow_id IS NOT NULL
+   AND {{terminal:e}}
+   AND NOT EXISTS (SELECT 1 FROM ff_outbox o
+                    WHERE o.partition_key = e.partition_key AND o.execution_id = e.execution_id
+                      AND o.generation = e.generation AND o.kind = {{code:HOP_COMPLETION}})
+ LIMIT :limit;
