@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * migrate.c -- bringing the schema up to this binary, and checking that it fits.
+ *
+ * Forward only, all in one transaction, under an advisory lock: several servers may start at once.
+ * A store that is newer than the binary is fine as long as its last migration says so. Runs on a
+ * blocking connection at start-up; works behind a pooler because it is one transaction.
+ * Read first: README.md beside it. Tests: tests/store. */
+#include "postgres-int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#include "base/banned.h"
+
+static void result_free(PGresult **result)
+{
+    PQclear(*result);
+}
+
+#define AUTO_RESULT FF_AUTO(result_free) PGresult *
+
+/* Text in, text out. */
+static ff_status query(PGconn *conn, const char *text, const char *const *values, int count,
+                       PGresult **ret, struct ff_error *reterr)
+{
+    PGresult *const result =
+        count ? PQexecParams(conn, text, count, NULL, values, NULL, NULL, 0) : PQexec(conn, text);
+    const ExecStatusType status = PQresultStatus(result);
+    const char *message;
+
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+        *ret = result;
+        return FF_OK;
+    }
+    message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    (void)ff_fail(reterr, PQstatus(conn) == CONNECTION_OK ? FF_SCHEMA : FF_UNAVAILABLE, "%s",
+                  message ? message : "connection lost");
+    PQclear(result);
+    return reterr ? reterr->status : FF_SCHEMA;
+}
+
+static ff_status run(PGconn *conn, const char *text, struct ff_error *reterr)
+{
+    AUTO_RESULT result = NULL;
+
+    return query(conn, text, NULL, 0, &result, reterr);
+}
+
+static int32_t number_at(const PGresult *result, int row, int col)
+{
+    int64_t number = 0;
+
+    if (!ff_str_to_i64(ff_str_of(PQgetvalue(result, row, col)), &number))
+        return 0;
+    return (int32_t)number;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The ledger */
+
+static ff_status check_applied(const PGresult *ledger, int row, struct ff_error *reterr)
+{
+    const int32_t version = number_at(ledger, row, 0);
+    const char *const checksum = PQgetvalue(ledger, row, 2);
+
+    if (version != row + 1)
+        return ff_fail(reterr, FF_SCHEMA, "migration %d is missing in the store", row + 1);
+    if (version <= ff_sql_migration_count && strcmp(ff_sql_migrations[row].checksum, checksum) != 0)
+        return ff_fail(reterr, FF_SCHEMA, "migration %d in the store is not the one we know",
+                       version);
+    return FF_OK;
+}
+
+/* How many migrations the store has; 0 for an empty one. */
+static ff_status read_ledger(PGconn *conn, const struct ff_pg_config *config, int32_t *ret_version,
+                             struct ff_error *reterr)
+{
+    const char *const schema = config->schema;
+    AUTO_RESULT exists = NULL;
+    AUTO_RESULT ledger = NULL;
+    int rows;
+
+    *ret_version = 0;
+    FF_TRY(query(conn,
+                 "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+                 "WHERE n.nspname = $1 AND c.relname = 'ff_migration'",
+                 &schema, 1, &exists, reterr));
+    if (PQntuples(exists) == 0)
+        return FF_OK;
+    FF_TRY(query(conn, ff_sql_blocks[FF_SQL_MIGRATIONS_APPLIED].text[FF_DIALECT_POSTGRES], NULL, 0,
+                 &ledger, reterr));
+    rows = PQntuples(ledger);
+    for (int row = 0; row < rows; row++)
+        FF_TRY(check_applied(ledger, row, reterr));
+    if (rows > ff_sql_migration_count && number_at(ledger, rows - 1, 3) > ff_sql_migration_count)
+        return ff_fail(reterr, FF_SCHEMA,
+                       "store is at schema %d, which needs a newer binary than this (schema %d)",
+                       rows, ff_sql_migration_count);
+    *ret_version = rows;
+    return FF_OK;
+}
+
+static ff_status apply_one(PGconn *conn, const struct ff_sql_migration *migration,
+                           struct ff_error *reterr)
+{
+    char version[16];
+    char oldest[16];
+    const char *const values[] = {version, migration->name, migration->checksum, oldest, NULL};
+    AUTO_RESULT now = NULL;
+    AUTO_RESULT done = NULL;
+    const char *all[FF_ARRAY_LEN(values)];
+
+    (void)snprintf(version, sizeof version, "%d", migration->version);
+    (void)snprintf(oldest, sizeof oldest, "%d", migration->oldest_binary);
+    if (run(conn, migration->text[FF_DIALECT_POSTGRES], reterr) != FF_OK) {
+        const struct ff_error cause = reterr ? *reterr : (struct ff_error){.status = FF_SCHEMA};
+
+        return ff_fail(reterr, cause.status, "migration %d '%s': %s", migration->version,
+                       migration->name, cause.message);
+    }
+    FF_TRY(
+        query(conn, ff_sql_blocks[FF_SQL_CLOCK].text[FF_DIALECT_POSTGRES], NULL, 0, &now, reterr));
+    memcpy(all, values, sizeof all);
+    all[4] = PQgetvalue(now, 0, 0);
+    return query(conn, ff_sql_blocks[FF_SQL_MIGRATION_RECORD].text[FF_DIALECT_POSTGRES], all,
+                 (int)FF_ARRAY_LEN(all), &done, reterr);
+}
+
+/* Inside the transaction. */
+static ff_status apply(PGconn *conn, const struct ff_pg_config *config,
+                       struct ff_pg_migrate *migrate, struct ff_error *reterr)
+{
+    char text[256];
+    const char *const schema = config->schema;
+    AUTO_RESULT locked = NULL;
+    AUTO_RESULT exists = NULL;
+
+    FF_TRY(query(conn,
+                 "SELECT pg_advisory_xact_lock(hashtextextended('flowfabric migrate ' || $1, 0))",
+                 &schema, 1, &locked, reterr));
+    FF_TRY(read_ledger(conn, config, &migrate->from, reterr)); /* somebody may have been faster */
+    FF_TRY(
+        query(conn, "SELECT 1 FROM pg_namespace WHERE nspname = $1", &schema, 1, &exists, reterr));
+    if (PQntuples(exists) == 0) { /* IF NOT EXISTS would ask for a privilege we may not need */
+        (void)snprintf(text, sizeof text, "CREATE SCHEMA %s", schema);
+        FF_TRY(run(conn, text, reterr));
+    }
+    for (int32_t i = migrate->from; i < ff_sql_migration_count; i++)
+        FF_TRY(apply_one(conn, &ff_sql_migrations[i], reterr));
+    return FF_OK;
+}
+
+static ff_status migrate_inside(PGconn *conn, const struct ff_pg_config *config,
+                                struct ff_pg_migrate *migrate, struct ff_error *reterr)
+{
+    const int32_t known = ff_sql_migration_count;
+
+    FF_TRY(read_ledger(conn, config, &migrate->from, reterr));
+    migrate->to = migrate->from < known ? known : migrate->from;
+    if (migrate->dry_run || migrate->from >= known)
+        return FF_OK;
+    if (migrate->from > 0 && !migrate->apply)
+        return ff_fail(reterr, FF_SCHEMA,
+                       "store is at schema %d, this binary wants %d: run 'ff "
+                       "migrate'",
+                       migrate->from, known);
+    return apply(conn, config, migrate, reterr);
+}
+
+ff_status ff_pg_migrate_run(PGconn *conn, const struct ff_pg_config *config,
+                            struct ff_pg_migrate *migrate, struct ff_error *reterr)
+{
+    char text[512];
+    ff_status status;
+    AUTO_RESULT done = NULL;
+
+    (void)snprintf(text, sizeof text,
+                   "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = %s; "
+                   "SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '60s'; "
+                   "SET LOCAL statement_timeout = 0; SET LOCAL client_min_messages = warning; "
+                   "SET LOCAL idle_in_transaction_session_timeout = '60s'",
+                   config->search_path);
+    FF_TRY(run(conn, text, reterr));
+    status = migrate_inside(conn, config, migrate, reterr);
+    if (status != FF_OK) {
+        PQclear(PQexec(conn, "ROLLBACK"));
+        return status;
+    }
+    FF_TRY(query(conn, "COMMIT", NULL, 0, &done, reterr));
+    if (strcmp(PQcmdStatus(done), "COMMIT") != 0)
+        return ff_fail(reterr, FF_SCHEMA, "migration was rolled back");
+    return FF_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The live columns */
+
+static ff_status check_column(const PGresult *live, const struct ff_table_info *table,
+                              const struct ff_col *col, struct ff_error *reterr)
+{
+    for (int row = 0; row < PQntuples(live); row++) {
+        if (strcmp(PQgetvalue(live, row, 0), table->name) != 0 ||
+            strcmp(PQgetvalue(live, row, 1), col->name) != 0)
+            continue;
+        if (number_at(live, row, 2) != (int32_t)ff_pg_type_oid(col->type))
+            return ff_fail(reterr, FF_SCHEMA, "column '%s.%s' has another type than we expect",
+                           table->name, col->name);
+        if ((PQgetvalue(live, row, 3)[0] == 't') == col->optional)
+            return ff_fail(reterr, FF_SCHEMA, "column '%s.%s' %s", table->name, col->name,
+                           col->optional ? "must allow NULL" : "must not allow NULL");
+        return FF_OK;
+    }
+    return ff_fail(reterr, FF_SCHEMA, "column '%s.%s' is missing in the store", table->name,
+                   col->name);
+}
+
+ff_status ff_pg_schema_check(PGconn *conn, const struct ff_pg_config *config,
+                             struct ff_error *reterr)
+{
+    const char *const schema = config->schema;
+    AUTO_RESULT live = NULL;
+
+    FF_TRY(query(conn,
+                 "SELECT c.relname, a.attname, a.atttypid::int8, a.attnotnull FROM pg_attribute a "
+                 "JOIN pg_class c ON c.oid = a.attrelid "
+                 "JOIN pg_namespace n ON n.oid = c.relnamespace "
+                 "WHERE n.nspname = $1 AND a.attnum > 0 AND NOT a.attisdropped "
+                 "AND c.relkind IN ('r', 'p')",
+                 &schema, 1, &live, reterr));
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        for (int col = 0; col < ff_tables[table].col_count; col++)
+            FF_TRY(check_column(live, &ff_tables[table], &ff_tables[table].cols[col], reterr));
+    return FF_OK;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * postgres-int.h -- what the files of the Postgres store share.
+ *
+ * For src/store/postgres and its tests only.
+ * Read first: README.md beside it. Tests: tests/unit/test_postgres_codec.c, tests/store. */
+#ifndef FF_STORE_POSTGRES_INT_H
+#define FF_STORE_POSTGRES_INT_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "model/rows.h"
+#include "model/value.h"
+#include "store/sql.h"
+#include "store/store.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+
+/* --- codec.c: values in Postgres' binary formats; pure --- */
+
+#define FF_PG_PARAMS_MAX 64 /* more than the widest table has columns */
+
+/* The parameters of one statement. The bytes live in the arena until the statement is sent. */
+struct ff_pg_params {
+    struct ff_arena *arena;
+    int count;
+    Oid types[FF_PG_PARAMS_MAX];
+    const char *values[FF_PG_PARAMS_MAX]; /* NULL is SQL NULL */
+    int lengths[FF_PG_PARAMS_MAX];
+    int formats[FF_PG_PARAMS_MAX];
+};
+
+Oid ff_pg_type_oid(ff_type type);
+/* Appends one array: this column of all these rows. */
+void ff_pg_bind_column(struct ff_pg_params *params, const struct ff_col *col, void *const *rows,
+                       size_t count);
+/* Appends one value in the width the block declares. A value of another type becomes NULL. */
+void ff_pg_bind_value(struct ff_pg_params *params, const struct ff_sql_param *as,
+                      const struct ff_value *value);
+/* `text` must outlive the send. */
+void ff_pg_bind_text(struct ff_pg_params *params, const char *text);
+/* False when the bytes do not fit the type: the statement and rows.def disagree. */
+FF_MUST_CHECK bool ff_pg_decode_column(const struct ff_col *col, const char *bytes, int len,
+                                       struct ff_arena *arena, void *row);
+/* `bytes` NULL: SQL NULL. */
+FF_MUST_CHECK bool ff_pg_decode_cell(ff_value_type type, const char *bytes, int len,
+                                     struct ff_arena *arena, struct ff_value *ret);
+FF_MUST_CHECK bool ff_pg_decode_row(const PGresult *result, int nth, ff_table table,
+                                    struct ff_arena *arena, void *row);
+
+/* --- sqlstate.c: error classes; pure --- */
+
+/* `sqlstate` NULL or empty: the connection is gone. */
+ff_called ff_pg_classify(const char *sqlstate);
+/* The session's prepared statements do not fit any more. */
+bool ff_pg_needs_new_link(const char *sqlstate);
+
+/* --- url.c: what the URL says and what we add; pure but for libpq's parser --- */
+
+#define FF_PG_SCHEMA_BYTES   64
+#define FF_PG_OPTIONS_MAX    64
+#define FF_PG_CONNECT_MS_MAX 5000
+
+struct ff_pg_config {
+    char schema[FF_PG_SCHEMA_BYTES]; /* a plain identifier: needs no quoting anywhere */
+    char search_path[FF_PG_SCHEMA_BYTES + 16];
+    bool probe;  /* the URL does not say whether there is a pooler */
+    bool pooler; /* no startup options, no named statements, nothing kept between transactions */
+    bool unsafe; /* accept a server that may lose commits */
+    int64_t connect_ms;  /* the longest a connect may take, over all hosts */
+    const char *options; /* startup options, not sent to a pooler */
+    int64_t log_key;     /* of the advisory lock around the numbering of events */
+    const char *keywords[FF_PG_OPTIONS_MAX];
+    const char *values[FF_PG_OPTIONS_MAX];
+    struct ff_arena arena;
+};
+
+FF_MUST_CHECK ff_status ff_pg_config_init(struct ff_pg_config *config, const char *url,
+                                          struct ff_error *reterr);
+void ff_pg_config_done(struct ff_pg_config *config);
+/* The arrays for libpq; `keywords` and `values` have room for FF_PG_OPTIONS_MAX. */
+void ff_pg_config_params(const struct ff_pg_config *config, const char **keywords,
+                         const char **values);
+/* Splits our own parameters off. Exposed for the tests. */
+FF_MUST_CHECK ff_status ff_pg_url_split(struct ff_pg_config *config, const char *url,
+                                        struct ff_str *ret_rest, struct ff_error *reterr);
+
+/* --- link.c: one connection, its prepared statements and its pipeline --- */
+
+/* Statements are numbered: first the blocks, then seven per table, then our own. */
+typedef enum ff_pg_verb {
+    FF_PG_LOCK,
+    FF_PG_WAIT,
+    FF_PG_READ,
+    FF_PG_INSERT,
+    FF_PG_UPDATE,
+    FF_PG_REMOVE,
+    FF_PG_PURGE,
+    FF_PG_VERB_COUNT
+} ff_pg_verb;
+typedef enum ff_pg_own {
+    FF_PG_BEGIN,
+    FF_PG_SET,      /* lock_timeout */
+    FF_PG_SET_PATH, /* lock_timeout, search_path: behind a pooler */
+    FF_PG_COMMIT,
+    FF_PG_ROLLBACK,
+    FF_PG_OWN_COUNT
+} ff_pg_own;
+enum {
+    FF_PG_FIRST_TABLE = FF_SQL_COUNT,
+    FF_PG_FIRST_OWN = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
+    FF_PG_STATEMENTS = FF_PG_FIRST_OWN + FF_PG_OWN_COUNT
+};
+
+/* What to do with the answer of a step. */
+typedef enum ff_pg_step_kind {
+    FF_PG_STEP_PREPARE,
+    FF_PG_STEP_DONE,    /* only has to succeed */
+    FF_PG_STEP_READ,    /* rows of `table`, not locked */
+    FF_PG_STEP_LOCKED,  /* rows of `table`, locked */
+    FF_PG_STEP_MISSING, /* rows of `table` that exist although they could not be locked */
+    FF_PG_STEP_SCAN,    /* rows of scan `what` */
+    FF_PG_STEP_CELLS,   /* the answer of a READ */
+    FF_PG_STEP_CLOCK,
+    FF_PG_STEP_EVENTS, /* ids given out */
+    FF_PG_STEP_COMMIT,
+    FF_PG_STEP_SYNC,
+} ff_pg_step_kind;
+
+struct ff_pg_step {
+    ff_pg_step_kind kind;
+    int statement;
+    ff_table table;
+    void *what;
+};
+
+/* The first error of a pipeline. */
+struct ff_pg_failure {
+    bool failed;
+    bool fatal; /* the server ended the session */
+    ff_pg_step_kind step;
+    ff_called outcome;
+    char sqlstate[8];
+    char message[256];
+};
+
+struct ff_pg_link {
+    const struct ff_pg_config *config;
+    const struct ff_clock *clock;
+    PGconn *conn; /* NULL: down */
+    bool up;
+    bool lost; /* the pipeline under way will get no more answers */
+    bool unflushed;
+    bool warned; /* the server said something with SQLSTATE 01000 since the last reset */
+    PostgresPollingStatusType polling;
+    int64_t connect_by_ms;
+    int64_t retry_at_ms;
+    uint8_t prepared[FF_PG_STATEMENTS];
+    struct ff_pg_step *steps;
+    size_t step_count, step_cap, step_done;
+    bool step_seen; /* the current step has had a result */
+    struct ff_pg_failure failure;
+    /* Takes a good result; false: it makes no sense, which counts as a failure. */
+    bool (*take)(void *ctx, const struct ff_pg_step *step, PGresult *result);
+    void *ctx;
+};
+
+typedef enum ff_pg_dialled { FF_PG_DIALLING, FF_PG_UP, FF_PG_DOWN } ff_pg_dialled;
+
+void ff_pg_link_init(struct ff_pg_link *link, const struct ff_pg_config *config,
+                     const struct ff_clock *clock);
+void ff_pg_link_done(struct ff_pg_link *link);
+/* Begins to connect; ff_pg_link_dial says how it goes. False during the back-off. */
+bool ff_pg_link_connect(struct ff_pg_link *link);
+ff_pg_dialled ff_pg_link_dial(struct ff_pg_link *link);
+void ff_pg_link_drop(struct ff_pg_link *link);
+/* Forgets the last pipeline. */
+void ff_pg_link_begin(struct ff_pg_link *link);
+/* Queues a statement; on trouble the link is lost. `params` NULL: none. */
+void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
+                     const struct ff_pg_params *params);
+void ff_pg_link_sync(struct ff_pg_link *link);
+/* Sends and reads what there is. True when the pipeline has ended, by its sync or by loss. */
+bool ff_pg_link_pump(struct ff_pg_link *link);
+void ff_pg_link_wait(struct ff_pg_link *link, int64_t timeout_ms);
+bool ff_pg_link_in_transaction(const struct ff_pg_link *link);
+void ff_pg_link_fail(struct ff_pg_link *link, const struct ff_pg_step *step, ff_called outcome,
+                     const char *message);
+
+/* --- session.c, store.c, migrate.c, hints.c --- */
+
+/* LISTEN and NOTIFY on a connection of their own. */
+struct ff_pg_hints {
+    pthread_mutex_t mutex;
+    struct ff_pg_link link; /* not in pipeline mode; used for connecting only */
+    bool listening;         /* the LISTEN has been answered */
+    bool busy;              /* a statement is under way */
+    bool pending;           /* a hint waits for its turn */
+    bool heard;
+    int64_t sent_at_ms;
+};
+void ff_pg_hints_init(struct ff_pg_hints *hints, const struct ff_pg_config *config,
+                      const struct ff_clock *clock);
+void ff_pg_hints_done(struct ff_pg_hints *hints);
+void ff_pg_hints_notify(struct ff_pg_hints *hints);
+bool ff_pg_hints_notified(struct ff_pg_hints *hints);
+
+struct ff_pg_store {
+    struct ff_store store;
+    struct ff_clock clock;
+    struct ff_pg_config config;
+    struct ff_pg_hints hints;
+};
+
+FF_MUST_CHECK ff_status ff_pg_session_new(struct ff_store *store, struct ff_session **ret,
+                                          struct ff_error *reterr);
+
+struct ff_pg_migrate {
+    bool apply;       /* also to a store that is not empty */
+    bool dry_run;     /* only report */
+    int32_t from, to; /* answers: schema numbers before and after */
+};
+/* On a blocking connection outside of any transaction. */
+FF_MUST_CHECK ff_status ff_pg_migrate_run(PGconn *conn, const struct ff_pg_config *config,
+                                          struct ff_pg_migrate *migrate, struct ff_error *reterr);
+/* Compares the live columns with rows.def. */
+FF_MUST_CHECK ff_status ff_pg_schema_check(PGconn *conn, const struct ff_pg_config *config,
+                                           struct ff_error *reterr);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * store.c -- opening a Postgres store: settings, schema, and whether a pooler stands in between.
+ *
+ * Opening blocks (connect_timeout, statement_timeout); nothing else here does.
+ * Read first: README.md beside it. Tests: tests/store. */
+#include "postgres-int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include "base/banned.h"
+
+#define SERVER_VERSION_MIN 130000
+
+static void conn_finish(PGconn **conn)
+{
+    PQfinish(*conn);
+}
+
+#define AUTO_CONN FF_AUTO(conn_finish) PGconn *
+
+/* ---------------------------------------------------------------------------------------------
+ * Looking at the server */
+
+/* Columns of the statement below. */
+enum { PID, PATH, VERSION, FSYNC, FULL_PAGES, CHECKSUMS, AUTOVACUUM, ACTIVITIES, FACT_COUNT };
+
+#define FACTS                                                                                      \
+    "SELECT pg_backend_pid(), current_setting('search_path'), "                                    \
+    "current_setting('server_version_num'), current_setting('fsync'), "                            \
+    "current_setting('full_page_writes'), current_setting('data_checksums'), "                     \
+    "current_setting('autovacuum'), current_setting('track_activities')"
+
+static ff_status open_conn(struct ff_pg_config *config, PGconn **ret, struct ff_error *reterr)
+{
+    const char *keywords[FF_PG_OPTIONS_MAX];
+    const char *values[FF_PG_OPTIONS_MAX];
+    PGconn *conn;
+    char message[256];
+
+    ff_pg_config_params(config, keywords, values);
+    conn = PQconnectdbParams(keywords, values, 0);
+    if (PQstatus(conn) == CONNECTION_OK) {
+        *ret = conn;
+        return FF_OK;
+    }
+    (void)snprintf(message, sizeof message, "%s", PQerrorMessage(conn));
+    message[strcspn(message, "\n")] = '\0';
+    PQfinish(conn);
+    if (config->probe && !config->pooler && strstr(message, "startup parameter")) {
+        config->pooler = true; /* a pooler that refuses options says so in these words */
+        return open_conn(config, ret, reterr);
+    }
+    return ff_fail(reterr, FF_UNAVAILABLE, "cannot connect: %s", message);
+}
+
+static bool is_on(const PGresult *facts, int col)
+{
+    return !strcmp(PQgetvalue(facts, 0, col), "on");
+}
+
+/* The process id in the start-up packet is invented by a pooler; and one that ignores our options
+ * leaves the search path as it was. */
+static bool looks_pooled(const struct ff_pg_config *config, const PGconn *conn,
+                         const PGresult *facts)
+{
+    char pid[16];
+
+    (void)snprintf(pid, sizeof pid, "%d", PQbackendPID(conn));
+    return strcmp(PQgetvalue(facts, 0, PATH), config->search_path) != 0 ||
+           strcmp(PQgetvalue(facts, 0, PID), pid) != 0;
+}
+
+static void warn(struct ff_store_facts *facts, bool wrong, const char *text)
+{
+    const size_t len = strlen(facts->warnings);
+
+    if (wrong)
+        (void)snprintf(facts->warnings + len, sizeof facts->warnings - len, "%s%s", len ? "; " : "",
+                       text);
+}
+
+static ff_status check_server(struct ff_pg_store *pg, const PGconn *conn, const PGresult *facts,
+                              struct ff_error *reterr)
+{
+    const int version = PQserverVersion(conn);
+
+    if (version < SERVER_VERSION_MIN)
+        return ff_fail(reterr, FF_SCHEMA, "Postgres 13 or later is needed, this is %d",
+                       version / 10000);
+    if (!pg->config.unsafe && (!is_on(facts, FSYNC) || !is_on(facts, FULL_PAGES)))
+        return ff_fail(reterr, FF_UNAVAILABLE,
+                       "the server may lose commits: set fsync and full_page_writes to on");
+    pg->store.facts.warnings[0] = '\0';
+    warn(&pg->store.facts, !is_on(facts, FSYNC), "fsync is off: a crash loses the store");
+    warn(&pg->store.facts, !is_on(facts, FULL_PAGES), "full_page_writes is off");
+    warn(&pg->store.facts, !is_on(facts, CHECKSUMS), "data_checksums is off");
+    warn(&pg->store.facts, !is_on(facts, AUTOVACUUM),
+         "autovacuum is off: the store will slow down");
+    warn(&pg->store.facts, !is_on(facts, ACTIVITIES),
+         "track_activities is off: stuck sessions cannot be found");
+    (void)snprintf(pg->store.facts.version, sizeof pg->store.facts.version, "%d.%d",
+                   version / 10000, version % 10000);
+    return FF_OK;
+}
+
+/* Connects, finds out about a pooler (then connects anew as one does behind it) and settings. */
+static ff_status look(struct ff_pg_store *pg, PGconn **conn, struct ff_error *reterr)
+{
+    struct ff_pg_config *const config = &pg->config;
+    PGresult *facts;
+    ff_status status;
+
+    FF_TRY(open_conn(config, conn, reterr));
+    facts = PQexec(*conn, FACTS);
+    if (PQresultStatus(facts) != PGRES_TUPLES_OK || PQnfields(facts) != FACT_COUNT) {
+        status = ff_fail(reterr, FF_UNAVAILABLE, "server does not answer: %s",
+                         PQresultErrorMessage(facts));
+    } else if (config->probe && !config->pooler && looks_pooled(config, *conn, facts)) {
+        config->pooler = true;
+        PQclear(facts);
+        PQfinish(*conn);
+        *conn = NULL;
+        return look(pg, conn, reterr);
+    } else {
+        status = check_server(pg, *conn, facts, reterr);
+    }
+    PQclear(facts);
+    return status;
+}
+
+/* Readers of the log look for holders of this key: "FF" and the schema's oid. */
+static ff_status find_log_key(struct ff_pg_config *config, PGconn *conn, struct ff_error *reterr)
+{
+    const char *const schema = config->schema;
+    PGresult *const result =
+        PQexecParams(conn,
+                     "SELECT (x'4646'::int8 << 32) + oid::int8 FROM pg_namespace WHERE "
+                     "nspname = $1",
+                     1, NULL, &schema, NULL, NULL, 0);
+    const bool found = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
+                       ff_str_to_i64(ff_str_of(PQgetvalue(result, 0, 0)), &config->log_key);
+
+    PQclear(result);
+    return found ? FF_OK : ff_fail(reterr, FF_SCHEMA, "schema '%s' is not there", schema);
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * The store */
+
+static void pg_store_notify(struct ff_store *store)
+{
+    if (store->facts.notify)
+        ff_pg_hints_notify(&ff_container_of(store, struct ff_pg_store, store)->hints);
+}
+
+static bool pg_store_notified(struct ff_store *store)
+{
+    return store->facts.notify &&
+           ff_pg_hints_notified(&ff_container_of(store, struct ff_pg_store, store)->hints);
+}
+
+static ff_status pg_store_migrate(struct ff_store *store, bool dry_run, int32_t *ret_from,
+                                  int32_t *ret_to, struct ff_error *reterr)
+{
+    struct ff_pg_store *const pg = ff_container_of(store, struct ff_pg_store, store);
+    struct ff_pg_migrate migrate = {.apply = true, .dry_run = dry_run};
+    AUTO_CONN conn = NULL;
+
+    FF_TRY(open_conn(&pg->config, &conn, reterr));
+    FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
+    *ret_from = migrate.from;
+    *ret_to = migrate.to;
+    return FF_OK;
+}
+
+static void pg_store_free(struct ff_store *store)
+{
+    struct ff_pg_store *const pg = ff_container_of(store, struct ff_pg_store, store);
+
+    ff_pg_hints_done(&pg->hints);
+    ff_pg_config_done(&pg->config);
+    ff_free(pg);
+}
+
+static const struct ff_store_ops store_ops = {
+    .session_new = ff_pg_session_new,
+    .notify = pg_store_notify,
+    .notified = pg_store_notified,
+    .migrate = pg_store_migrate,
+    .free = pg_store_free,
+};
+
+static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *options,
+                         struct ff_error *reterr)
+{
+    struct ff_pg_migrate migrate = {.apply = options->migrate};
+    AUTO_CONN conn = NULL;
+
+    FF_TRY(look(pg, &conn, reterr));
+    FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
+    FF_TRY(ff_pg_schema_check(conn, &pg->config, reterr));
+    FF_TRY(find_log_key(&pg->config, conn, reterr));
+    pg->store.facts.kind = "postgres";
+    pg->store.facts.shared = true;
+    pg->store.facts.pooler = pg->config.pooler;
+    pg->store.facts.notify = !pg->config.pooler; /* LISTEN needs a session of its own */
+    return FF_OK;
+}
+
+ff_status ff_store_postgres_open(const struct ff_store_options *options,
+                                 struct ff_store **ret_store, struct ff_error *reterr)
+{
+    struct ff_pg_store *const pg = ff_calloc(1, sizeof *pg);
+    ff_status status;
+
+    if (!pg)
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for a store");
+    pg->store.ops = &store_ops;
+    pg->clock = options->clock.mono_ms ? options->clock : ff_clock_system();
+    ff_pg_hints_init(&pg->hints, &pg->config, &pg->clock);
+    status = ff_pg_config_init(&pg->config, options->url, reterr);
+    if (status == FF_OK)
+        status = prepare(pg, options, reterr);
+    if (status != FF_OK) {
+        pg_store_free(&pg->store);
+        return status;
+    }
+    *ret_store = &pg->store;
+    return FF_OK;
+}
