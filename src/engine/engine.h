@@ -37,13 +37,18 @@ void ff_engine_free(struct ff_engine *engine);
 /* Mints the job's seed and queues it. On failure the job is still the caller's. */
 FF_MUST_CHECK ff_status ff_engine_submit(struct ff_engine *engine, struct ff_job *job,
                                          struct ff_error *reterr);
-/* The caller does not want to wait any longer. True: certainly not applied, and the job is the
- * caller's again (`done` will not be called). False: too late, `done` will be called. */
-bool ff_engine_give_up(struct ff_engine *engine, struct ff_job *job);
+typedef enum ff_giving_up {
+    FF_GAVE_UP_YOURS, /* certainly not applied; the job is the caller's, `done` is not called */
+    FF_GAVE_UP_NOT_APPLIED, /* certainly not applied; `done` will still be called */
+    FF_GAVE_UP_LATE,        /* may be applied; `done` will still be called */
+} ff_giving_up;
+/* The caller does not want to wait any longer. */
+ff_giving_up ff_engine_give_up(struct ff_engine *engine, struct ff_job *job);
 
 /* Queue jobs and wait for all of them, at most timeout_ms (plus wait_ms for claims that park).
- * Afterwards jobs[i]->status is the answer and the caller frees the job; jobs[i] is NULL where the
- * outcome is unknown. */
+ * Afterwards jobs[i]->status is the answer and the caller frees the job. A job that is still out is
+ * replaced by a stand-in that says FF_TIMEOUT or FF_OUTCOME_UNKNOWN and has no `out`; jobs[i] is
+ * NULL (outcome unknown) if there was no memory for one. */
 void ff_engine_call(struct ff_engine *engine, struct ff_job **jobs, size_t count,
                     int64_t timeout_ms);
 

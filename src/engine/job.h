@@ -19,7 +19,7 @@ typedef enum ff_job_stage {
     FF_JOB_QUEUED,    /* in the queue, parked, or between two batches: may be given up */
     FF_JOB_APPLIED,   /* its changes are in a batch that is being saved */
     FF_JOB_ABANDONED, /* the caller has gone and was told "not applied" */
-    FF_JOB_ENDED,
+    FF_JOB_LATE,      /* the caller has gone while it was applied: never apply it again */
 } ff_job_stage;
 
 struct ff_job {
@@ -37,10 +37,14 @@ struct ff_job {
     struct ff_error error;
     void (*done)(struct ff_job *job, void *ctx);
     void *ctx;
+    uint32_t tag; /* the owner's */
     /* the engine's own */
+    void (*inner_done)(struct ff_job *job, void *ctx); /* as given; `done` counts first */
+    void *inner_ctx;
     _Atomic int stage;
     bool parked;
     uint32_t busy_rounds;
+    uint32_t agains; /* how often apply said FF_AGAIN */
     int64_t busy_since_mono_ms;
     uint64_t wake_seen;        /* sum of the lanes' wake counters before the load */
     size_t want_from, want_to; /* of the batch's rowset */

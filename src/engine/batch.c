@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * batch.c -- need and apply for the jobs of one transaction.
+ *
+ * What must stay true: a job whose apply fails leaves no change behind; a job with a busy row is
+ * not applied at all; out of memory never saves half of something. Tests: tests/unit/test_engine.c.
+ */
+#include "engine/batch.h"
+
+#include "base/error.h"
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+#define BATCH_CHUNK_BYTES (256 << 10)
+
+void ff_batch_init(struct ff_batch *batch)
+{
+    ff_arena_init(&batch->arena, BATCH_CHUNK_BYTES, FF_ARENA_BYTES_MAX);
+    ff_list_init(&batch->jobs);
+    ff_list_init(&batch->deferred);
+    ff_batch_reset(batch);
+}
+
+void ff_batch_done(struct ff_batch *batch)
+{
+    ff_arena_done(&batch->arena);
+}
+
+void ff_batch_reset(struct ff_batch *batch)
+{
+    assert(ff_list_empty(&batch->jobs) && ff_list_empty(&batch->deferred));
+    ff_arena_reset(&batch->arena);
+    ff_rowset_init(&batch->rows, &batch->arena);
+    batch->count = 0;
+    batch->reruns = 0;
+    batch->out_of_memory = false;
+}
+
+static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,
+                              const struct ff_batch_env *env)
+{
+    return (struct ff_work){
+        .rows = &batch->rows,
+        .arena = &job->arena,
+        .settings = env->settings,
+        .capsets = env->capsets,
+        .now_ms = env->now_ms,
+        .contact_since_ms = env->contact_since_ms,
+        .seed = job->seed,
+    };
+}
+
+void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff_batch_env *env)
+{
+    size_t bytes = 0;
+
+    while (!ff_list_empty(from)) {
+        struct ff_job *const job = ff_list_item(ff_list_first(from), struct ff_job, link);
+        struct ff_work work = work_of(batch, job, env);
+
+        if (batch->count > 0 &&
+            (batch->count >= FF_BATCH_OPS_MAX || batch->rows.entry_count >= FF_BATCH_ROWS_MAX ||
+             bytes + job->bytes > FF_BATCH_BYTES_MAX))
+            return;
+        ff_list_remove(&job->link);
+        ff_list_push_back(&batch->jobs, &job->link);
+        batch->count++;
+        bytes += job->bytes;
+        job->want_from = batch->rows.want_count;
+        job->type->need(&work, job->in);
+        job->want_to = batch->rows.want_count;
+    }
+}
+
+static bool job_is_busy(const struct ff_batch *batch, const struct ff_job *job)
+{
+    for (size_t i = job->want_from; i < job->want_to; i++)
+        if (batch->rows.wants[i]->found == FF_FOUND_BUSY)
+            return true;
+    return false;
+}
+
+static void defer(struct ff_batch *batch, struct ff_job *job)
+{
+    ff_list_remove(&job->link);
+    ff_list_push_back(&batch->deferred, &job->link);
+    batch->count--;
+}
+
+static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t number,
+                      const struct ff_batch_env *env)
+{
+    struct ff_work work = work_of(batch, job, env);
+
+    job->error = (struct ff_error){0};
+    job->out = ff_arena_alloc(&job->arena, ff_max_size(job->type->out_bytes, 1));
+    ff_rowset_op_begin(&batch->rows, number);
+    if (job->out)
+        job->status = job->type->apply(&work, job->in, job->out, &job->error);
+    if (job->arena.failed)
+        job->status = ff_fail(&job->error, FF_NO_MEMORY, "out of memory");
+    if (job->status != FF_OK)
+        ff_rowset_op_undo(&batch->rows);
+}
+
+bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env)
+{
+    uint32_t number = 0;
+
+    if (batch->arena.failed)
+        return false;
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+        int queued = FF_JOB_QUEUED;
+
+        if (job_is_busy(batch, job)) {
+            if (job->busy_rounds++ == 0)
+                job->busy_since_mono_ms = env->mono_ms;
+            defer(batch, job);
+            continue;
+        }
+        /* From here on the caller can no longer be told "not applied". */
+        if (!atomic_compare_exchange_strong(&job->stage, &queued, FF_JOB_APPLIED)) {
+            job->status = FF_TIMEOUT;
+            continue;
+        }
+        apply_job(batch, job, ++number, env);
+        if (job->status == FF_AGAIN) {
+            int applied = FF_JOB_APPLIED;
+
+            job->agains++;
+            if (atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
+                defer(batch, job);
+            else
+                job->status = FF_TIMEOUT; /* the caller has gone meanwhile */
+        }
+        if (batch->arena.failed)
+            return false;
+    }
+    return true;
+}

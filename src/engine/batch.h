@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * batch.h -- the jobs of one transaction, their rows, and the order need, apply, reply.
+ *
+ * No store call is made here. Private to src/engine. Tests: tests/unit/test_engine.c. */
+#ifndef FF_ENGINE_BATCH_H
+#define FF_ENGINE_BATCH_H
+
+#include "engine/job.h"
+#include "model/rowset.h"
+
+struct ff_batch {
+    struct ff_arena arena;
+    struct ff_rowset rows;
+    struct ff_list jobs;     /* in the order of application */
+    struct ff_list deferred; /* FF_AGAIN or a busy row: into the next batch */
+    size_t count;
+    struct ff_uuid id;
+    int64_t loaded_mono_ms;
+    uint32_t reruns; /* how often these jobs have been run together in vain */
+    bool out_of_memory;
+};
+
+/* What a batch needs from its engine. */
+struct ff_batch_env {
+    const struct ff_settings *settings;
+    const struct ff_capsets *capsets;
+    int64_t now_ms, contact_since_ms, mono_ms;
+};
+
+void ff_batch_init(struct ff_batch *batch);
+void ff_batch_done(struct ff_batch *batch);
+/* Empty, ready for the next transaction. */
+void ff_batch_reset(struct ff_batch *batch);
+
+/* Moves jobs from `from` into the batch while they fit, and lets each name its rows. At least one
+ * job is taken. */
+void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff_batch_env *env);
+/* Lets every job decide. Jobs that cannot go on now move to `deferred`. False: out of memory,
+ * nothing of the batch may be saved. */
+bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env);
+
+#endif

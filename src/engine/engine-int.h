@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine-int.h -- the engine's inside. Only the files of src/engine may include this.
+ *
+ * Locks: `queue.lock` for what waits; `lock` for everything else named here. Neither is held while
+ * calling a store, an op or `done`. Read first: src/engine/README.md. */
+#ifndef FF_ENGINE_ENGINE_INT_H
+#define FF_ENGINE_ENGINE_INT_H
+
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/supervisor.h"
+
+#include <pthread.h>
+
+#define FF_EXECUTORS_MAX 8
+#define FF_READERS_MAX   16
+#define FF_WAKE_SLOTS    64
+
+/* Unbroken contact with the store, in the store's time: what the lapse brake looks at. */
+struct ff_contact {
+    bool known;
+    int64_t since_ms; /* store time */
+    int64_t last_ms;
+    int64_t last_mono_ms;
+};
+
+/* ff_engine_stats, raised from any thread. */
+struct ff_counters {
+    _Atomic int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
+    _Atomic int64_t batch_jobs_max, store_calls, wakeups;
+};
+
+/* One reader: a session lent to one thread at a time. */
+struct ff_reader {
+    struct ff_session *session;
+    bool lent;
+};
+
+struct ff_engine {
+    struct ff_engine_options options;
+    struct ff_store *store;
+    struct ff_queue queue;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* readers given back, stop */
+    struct ff_executor executors[FF_EXECUTORS_MAX];
+    size_t executor_count;
+    pthread_t threads[FF_EXECUTORS_MAX + 1];
+    size_t thread_count;
+    struct ff_reader readers[FF_READERS_MAX];
+    size_t reader_count;
+    struct ff_supervisor supervisor;
+    struct ff_contact contact;
+    struct ff_list parked;        /* claims that found nothing and may wait */
+    uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
+    struct ff_arena capset_arena;
+    const struct ff_capset **capset_items;
+    size_t capset_count, capset_cap;
+    struct ff_counters stats;
+    _Atomic int64_t under_way; /* jobs handed over and not answered */
+    _Atomic bool stopping;
+    bool closed;
+};
+
+/* --- for executor.c and supervisor.c --- */
+int64_t ff_engine_mono_ms(const struct ff_engine *engine);
+void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *capsets,
+                   struct ff_batch_env *ret);
+/* The store answered: its time is now_ms. */
+void ff_engine_contact(struct ff_engine *engine, int64_t now_ms);
+void ff_engine_contact_lost(struct ff_engine *engine);
+/* Another process has been in contact since then, and was so at last_ms. */
+void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_t last_ms);
+/* After a commit: caches, wake-ups, hints. */
+void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
+/* End a job: park or requeue a claim that may wait, else call `done`. */
+void ff_engine_end_job(struct ff_engine *engine, struct ff_job *job);
+void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,
+                         const char *message);
+uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job);
+/* Put parked claims back into the queue: all, or those of a wake slot set (bit per slot). */
+size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots);
+/* Answer parked claims whose time is over: there was nothing. */
+void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms);
+void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine.c -- putting the parts together, running their threads, taking them apart.
+ *
+ * Threads only call step functions: one per executor, one for the supervisor. Without threads a
+ * simulator calls ff_engine_step. Tests: tests/unit/test_engine.c. */
+#include "engine/engine.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "engine/engine-int.h"
+#include "sql_ids.h"
+
+#include "base/banned.h"
+
+#define STORE_WAIT_MS 100 /* threads look up this often, to notice that the engine closes */
+#define OPEN_WAIT_MS  30000
+#define READERS       2
+#define CAPSET_BYTES  (64 << 20)
+
+void ff_engine_options_default(struct ff_engine_options *options)
+{
+    *options = (struct ff_engine_options){
+        .threads = true,
+        .loops = true,
+        .clock = ff_clock_system(),
+        .random = ff_random_system(),
+    };
+    ff_settings_default(&options->settings);
+}
+
+int64_t ff_engine_mono_ms(const struct ff_engine *engine)
+{
+    return ff_clock_mono_ms(&engine->options.clock);
+}
+
+const struct ff_settings *ff_engine_settings(const struct ff_engine *engine)
+{
+    return &engine->options.settings;
+}
+
+const struct ff_store_facts *ff_engine_facts(const struct ff_engine *engine)
+{
+    return &engine->store->facts;
+}
+
+const struct ff_clock *ff_engine_clock(const struct ff_engine *engine)
+{
+    return &engine->options.clock;
+}
+
+void ff_engine_random(struct ff_engine *engine, void *buf, size_t len)
+{
+    ff_random_bytes(&engine->options.random, buf, len);
+}
+
+/* --- threads --- */
+
+static void sleep_until(struct ff_engine *engine, int64_t at_mono_ms, int64_t max_ms)
+{
+    const int64_t ms = ff_max_i64(0, ff_min_i64(at_mono_ms - ff_engine_mono_ms(engine), max_ms));
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&engine->lock);
+    if (!atomic_load(&engine->stopping) && ms > 0)
+        (void)pthread_cond_timedwait(&engine->changed, &engine->lock, &until);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void *executor_main(void *arg)
+{
+    struct ff_executor *const executor = arg;
+    struct ff_engine *const engine = executor->engine;
+    int64_t at_ms;
+
+    while (!atomic_load(&engine->stopping)) {
+        switch (ff_executor_step(executor, &at_ms)) {
+        case FF_WAITS_NOTHING:
+            break;
+        case FF_WAITS_WORK:
+            ff_queue_wait(&engine->queue, executor->which, STORE_WAIT_MS * 10);
+            break;
+        case FF_WAITS_STORE:
+            executor->session->ops->wait(executor->session, STORE_WAIT_MS);
+            break;
+        case FF_WAITS_TIME:
+            sleep_until(engine, at_ms, STORE_WAIT_MS);
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void *supervisor_main(void *arg)
+{
+    struct ff_supervisor *const supervisor = arg;
+    struct ff_engine *const engine = supervisor->engine;
+
+    while (!atomic_load(&engine->stopping)) {
+        bool waiting;
+        const int64_t at_ms = ff_supervisor_step(supervisor, &waiting);
+
+        if (waiting)
+            supervisor->session->ops->wait(
+                supervisor->session,
+                ff_max_i64(0, ff_min_i64(at_ms - ff_engine_mono_ms(engine), STORE_WAIT_MS)));
+        else
+            sleep_until(engine, at_ms, STORE_WAIT_MS * 10);
+    }
+    return NULL;
+}
+
+static ff_status start_threads(struct ff_engine *engine, struct ff_error *reterr)
+{
+    for (size_t i = 0; i < engine->executor_count; i++) {
+        if (pthread_create(&engine->threads[engine->thread_count], NULL, executor_main,
+                           &engine->executors[i]) != 0)
+            return ff_fail(reterr, FF_NO_MEMORY, "cannot start a thread");
+        engine->thread_count++;
+    }
+    if (pthread_create(&engine->threads[engine->thread_count], NULL, supervisor_main,
+                       &engine->supervisor) != 0)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot start a thread");
+    engine->thread_count++;
+    return FF_OK;
+}
+
+/* --- making --- */
+
+static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr)
+{
+    const bool sqlite = strcmp(engine->store->facts.kind, "sqlite") == 0;
+    const int wanted = engine->options.executors > 0 ? engine->options.executors : sqlite ? 1 : 2;
+    const int readers = engine->options.readers > 0 ? engine->options.readers : READERS;
+
+    for (int i = 0; i < wanted && i < FF_EXECUTORS_MAX - 1; i++) {
+        /* The last one also takes large jobs; with one executor that is the first. */
+        const ff_lane_of_work which = i == wanted - 1 ? FF_TAKE_ALL : FF_TAKE_NORMAL;
+
+        FF_TRY(ff_executor_init(&engine->executors[i], engine, which, reterr));
+        engine->executor_count++;
+    }
+    if (!sqlite) { /* rows are never held by somebody else on SQLite */
+        FF_TRY(ff_executor_init(&engine->executors[engine->executor_count], engine, FF_TAKE_PATIENT,
+                                reterr));
+        engine->executor_count++;
+    }
+    for (int i = 0; i < readers && i < FF_READERS_MAX; i++) {
+        FF_TRY(engine->store->ops->session_new(engine->store, &engine->readers[i].session, reterr));
+        engine->reader_count++;
+    }
+    return ff_supervisor_init(&engine->supervisor, engine, reterr);
+}
+
+/* A claim right after the start must know which capability sets there are. */
+static ff_status load_capsets(struct ff_engine *engine, struct ff_error *reterr)
+{
+    struct ff_arena arena;
+    struct ff_read read = {.block = FF_SQL_CAPSETS_ALL, .arena = &arena};
+    ff_status status;
+
+    ff_arena_init(&arena, 4096, CAPSET_BYTES);
+    status = ff_engine_read(engine, &read, OPEN_WAIT_MS, reterr);
+    for (size_t i = 0; status == FF_OK && i < read.row_count; i++)
+        ff_engine_learn_capset(engine, read.rows[i]);
+    ff_arena_done(&arena);
+    return status;
+}
+
+ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engine **ret_engine,
+                        struct ff_error *reterr)
+{
+    struct ff_engine *const engine = ff_calloc(1, sizeof *engine);
+    pthread_condattr_t attr;
+    ff_status status;
+
+    if (!engine)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the engine");
+    engine->options = *options;
+    engine->store = options->store;
+    ff_queue_init(&engine->queue);
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    ff_list_init(&engine->parked);
+    ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
+    status = make_sessions(engine, reterr);
+    if (status == FF_OK)
+        status = load_capsets(engine, reterr);
+    if (status == FF_OK && options->threads)
+        status = start_threads(engine, reterr);
+    if (status != FF_OK) {
+        engine->store = NULL; /* still the caller's */
+        ff_engine_free(engine);
+        return status;
+    }
+    *ret_engine = engine;
+    return FF_OK;
+}
+
+/* --- closing --- */
+
+static bool quiet(struct ff_engine *engine)
+{
+    bool idle;
+
+    pthread_mutex_lock(&engine->queue.lock);
+    idle = engine->queue.count == 0;
+    pthread_mutex_unlock(&engine->queue.lock);
+    return idle && atomic_load(&engine->under_way) == 0;
+}
+
+static void stop_threads(struct ff_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    atomic_store(&engine->stopping, true);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    ff_queue_wake(&engine->queue);
+    for (size_t i = 0; i < engine->thread_count; i++)
+        pthread_join(engine->threads[i], NULL);
+    engine->thread_count = 0;
+}
+
+size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
+{
+    const int64_t until_ms = ff_engine_mono_ms(engine) + grace_ms;
+    struct ff_list left;
+    size_t loops;
+
+    pthread_mutex_lock(&engine->lock);
+    if (engine->closed) {
+        pthread_mutex_unlock(&engine->lock);
+        return 0;
+    }
+    engine->closed = true;
+    pthread_mutex_unlock(&engine->lock);
+    ff_queue_close(&engine->queue);
+    ff_engine_expire_parked(engine, INT64_MAX);
+    while (engine->thread_count > 0 && !quiet(engine) && ff_engine_mono_ms(engine) < until_ms)
+        sleep_until(engine, until_ms, 2);
+    loops = ff_supervisor_in_flight(&engine->supervisor);
+    stop_threads(engine);
+    for (size_t i = 0; i < engine->executor_count; i++)
+        ff_executor_abort(&engine->executors[i]);
+    if (engine->supervisor.pulsing)
+        engine->supervisor.session->ops->abandon(engine->supervisor.session,
+                                                 &engine->supervisor.call);
+    ff_list_init(&left);
+    while (ff_queue_take(&engine->queue, FF_TAKE_ALL, SIZE_MAX, &left) > 0 ||
+           ff_queue_take(&engine->queue, FF_TAKE_PATIENT, SIZE_MAX, &left) > 0)
+        ff_engine_fail_jobs(engine, &left, FF_CLOSED, "engine is closing");
+    return loops;
+}
+
+void ff_engine_free(struct ff_engine *engine)
+{
+    if (!engine)
+        return;
+    if (engine->store)
+        (void)ff_engine_close(engine, 0);
+    else
+        stop_threads(engine);
+    for (size_t i = 0; i < engine->executor_count; i++)
+        ff_executor_done(&engine->executors[i]);
+    for (size_t i = 0; i < engine->reader_count; i++)
+        engine->readers[i].session->ops->free(engine->readers[i].session);
+    ff_supervisor_done(&engine->supervisor);
+    ff_arena_done(&engine->capset_arena);
+    ff_queue_done(&engine->queue);
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->lock);
+    ff_store_free(engine->store);
+    ff_free(engine);
+}
+
+/* --- small answers --- */
+
+size_t ff_engine_loops(struct ff_engine *engine, struct ff_loop_report *out, size_t max)
+{
+    return ff_supervisor_reports(&engine->supervisor, out, max);
+}
+
+void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out)
+{
+    const struct ff_counters *const stats = &engine->stats;
+
+    *out = (struct ff_engine_stats){
+        .batches = stats->batches,
+        .jobs = stats->jobs,
+        .reruns = stats->reruns,
+        .bisections = stats->bisections,
+        .unknowns = stats->unknowns,
+        .resolved_committed = stats->resolved_committed,
+        .busy = stats->busy,
+        .poison = stats->poison,
+        .batch_jobs_max = stats->batch_jobs_max,
+        .store_calls = stats->store_calls,
+        .wakeups = stats->wakeups,
+    };
+}
+
+int64_t ff_engine_step(struct ff_engine *engine, int *ret_waiting)
+{
+    int64_t next_ms = INT64_MAX;
+    bool pulse_waiting;
+
+    *ret_waiting = 0;
+    for (size_t i = 0; i < engine->executor_count; i++) {
+        int64_t at_ms;
+
+        switch (ff_executor_step(&engine->executors[i], &at_ms)) {
+        case FF_WAITS_NOTHING:
+            next_ms = ff_engine_mono_ms(engine);
+            break;
+        case FF_WAITS_STORE:
+            (*ret_waiting)++;
+            break;
+        case FF_WAITS_TIME:
+            next_ms = ff_min_i64(next_ms, at_ms);
+            break;
+        case FF_WAITS_WORK:
+            break;
+        }
+    }
+    next_ms = ff_min_i64(next_ms, ff_supervisor_step(&engine->supervisor, &pulse_waiting));
+    *ret_waiting += pulse_waiting ? 1 : 0;
+    return next_ms;
+}

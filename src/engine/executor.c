@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor.c -- need, load, apply, save, reply; and what to do when the store says no.
+ *
+ *   IDLE --take--> LOADING --apply--> SAVING --commit--> replies --> IDLE
+ *                     |        '-----> ROLLING (nothing to save) --'
+ *                     |                  SAVING --lost--> RESOLVING --> replies, or again
+ *
+ * What must stay true: no reply before the commit is known; a batch is applied again only after the
+ * store said that it is not there; one job's failure never touches its neighbours.
+ * Tests: tests/unit/test_engine.c, tests/faults, tests/sim. */
+#include "engine/executor.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "engine/engine-int.h"
+
+#include "base/banned.h"
+
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS   1000
+#define AGAINS_MAX       100
+#define SINGLE_RERUNS    20 /* a job alone in its batch: somebody else is always faster */
+
+ff_status ff_executor_init(struct ff_executor *executor, struct ff_engine *engine,
+                           ff_lane_of_work which, struct ff_error *reterr)
+{
+    memset(executor, 0, sizeof *executor);
+    executor->engine = engine;
+    executor->which = which;
+    ff_list_init(&executor->groups);
+    ff_batch_init(&executor->batch);
+    executor->backoff_ms = BACKOFF_FIRST_MS;
+    return engine->store->ops->session_new(engine->store, &executor->session, reterr);
+}
+
+void ff_executor_done(struct ff_executor *executor)
+{
+    if (executor->session)
+        executor->session->ops->free(executor->session);
+    ff_batch_done(&executor->batch);
+}
+
+bool ff_executor_idle(const struct ff_executor *executor)
+{
+    return executor->stage == FF_EXECUTOR_IDLE && ff_list_empty(&executor->groups);
+}
+
+/* --- groups: what must be run again --- */
+
+static struct ff_group *group_new(struct ff_executor *executor, struct ff_list *jobs, size_t count,
+                                  uint32_t reruns)
+{
+    struct ff_group *const group = ff_calloc(1, sizeof *group);
+
+    if (!group) {
+        ff_engine_fail_jobs(executor->engine, jobs, FF_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    ff_list_init(&group->jobs);
+    for (size_t i = 0; i < count && !ff_list_empty(jobs); i++, group->count++)
+        ff_list_push_back(&group->jobs, ff_list_pop_front(jobs));
+    group->reruns = reruns;
+    ff_list_push_front(&executor->groups, &group->link);
+    return group;
+}
+
+/* A job that comes back into a batch; those whose caller has gone end here. */
+static void keep_wanted(struct ff_executor *executor, struct ff_list *jobs, size_t *count)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(executor->engine);
+
+    *count = 0;
+    FF_LIST_FOR_EACH(node, jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+        int applied = FF_JOB_APPLIED;
+
+        atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED);
+        if (applied == FF_JOB_LATE || applied == FF_JOB_ABANDONED ||
+            job->deadline_mono_ms <= mono_ms) {
+            ff_list_remove(node);
+            job->status = ff_fail(&job->error, FF_TIMEOUT, "not done in time");
+            ff_engine_end_job(executor->engine, job);
+        } else {
+            (*count)++;
+        }
+    }
+}
+
+/* Run the batch's jobs again: all together, or in halves. */
+static void again(struct ff_executor *executor, bool split, uint32_t reruns)
+{
+    struct ff_list *const jobs = &executor->batch.jobs;
+    size_t count;
+
+    while (!ff_list_empty(&executor->batch.deferred))
+        ff_list_push_back(jobs, ff_list_pop_front(&executor->batch.deferred));
+    keep_wanted(executor, jobs, &count);
+    if (count == 0)
+        return;
+    if (split && count > 1) {
+        struct ff_list first;
+
+        executor->engine->stats.bisections++;
+        ff_list_init(&first);
+        for (size_t i = 0; i < count / 2; i++)
+            ff_list_push_back(&first, ff_list_pop_front(jobs));
+        (void)group_new(executor, jobs, count, 0); /* the second half, then in front of it ... */
+        (void)group_new(executor, &first, count, 0);
+        return;
+    }
+    (void)group_new(executor, jobs, count, reruns);
+}
+
+/* --- taking --- */
+
+static bool take(struct ff_executor *executor, struct ff_list *jobs, uint32_t *ret_reruns)
+{
+    struct ff_list_node *const node = ff_list_pop_front(&executor->groups);
+
+    *ret_reruns = 0;
+    if (node) {
+        struct ff_group *const group = ff_list_item(node, struct ff_group, link);
+
+        while (!ff_list_empty(&group->jobs))
+            ff_list_push_back(jobs, ff_list_pop_front(&group->jobs));
+        *ret_reruns = group->reruns;
+        ff_free(group);
+        return true;
+    }
+    return ff_queue_take(&executor->engine->queue, executor->which, FF_BATCH_OPS_MAX, jobs) > 0;
+}
+
+static int32_t lock_wait_ms(const struct ff_executor *executor)
+{
+    const struct ff_job *job;
+    int64_t rest_ms;
+
+    if (executor->which != FF_TAKE_PATIENT)
+        return 0;
+    job = ff_list_item(ff_list_first(&executor->batch.jobs), struct ff_job, link);
+    if (job->type->cls == FF_CLASS_BACKGROUND)
+        return FF_PATIENT_BG_MS;
+    rest_ms = job->deadline_mono_ms - ff_engine_mono_ms(executor->engine);
+    return (int32_t)ff_max_i64(1, ff_min_i64(rest_ms, FF_PATIENT_MS_MAX));
+}
+
+static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_stage stage)
+{
+    executor->call = (struct ff_call){
+        .kind = kind,
+        .rows = &executor->batch.rows,
+        .batch_id = executor->batch.id,
+        .lock_wait_ms = kind == FF_CALL_LOAD ? lock_wait_ms(executor) : 0,
+    };
+    executor->stage = stage;
+    executor->engine->stats.store_calls++;
+    executor->session->ops->start(executor->session, &executor->call);
+}
+
+static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono_ms)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_batch_env env;
+    struct ff_capsets capsets;
+    struct ff_list jobs;
+    uint32_t reruns;
+
+    if (executor->retry_at_mono_ms > ff_engine_mono_ms(engine)) {
+        *ret_at_mono_ms = executor->retry_at_mono_ms;
+        return FF_WAITS_TIME;
+    }
+    ff_list_init(&jobs);
+    if (!take(executor, &jobs, &reruns))
+        return FF_WAITS_WORK;
+    ff_batch_reset(batch);
+    ff_engine_random(engine, batch->id.b, sizeof batch->id.b);
+    batch->reruns = reruns;
+    FF_LIST_FOR_EACH(node, &jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        job->wake_seen = ff_engine_wake_sum(engine, job);
+    }
+    ff_engine_env(engine, 0, &capsets, &env);
+    ff_batch_fill(batch, &jobs, &env);
+    if (!ff_list_empty(&jobs)) /* did not fit: next, in the same order */
+        (void)group_new(executor, &jobs, SIZE_MAX, reruns);
+    engine->stats.batches++;
+    if (engine->stats.batch_jobs_max < (int64_t)batch->count)
+        engine->stats.batch_jobs_max = (int64_t)batch->count;
+    start(executor, FF_CALL_LOAD, FF_EXECUTOR_LOADING);
+    return FF_WAITS_NOTHING;
+}
+
+/* --- when the store says no --- */
+
+static void note_loss(struct ff_executor *executor)
+{
+    const struct ff_call *const call = &executor->call;
+
+    if (call->outcome == FF_CALLED_STOP || call->outcome == FF_CALLED_UNKNOWN ||
+        strncmp(call->sqlstate, "08", 2) == 0)
+        ff_engine_contact_lost(executor->engine);
+}
+
+static void stop_for_a_while(struct ff_executor *executor)
+{
+    executor->retry_at_mono_ms = ff_engine_mono_ms(executor->engine) + executor->backoff_ms;
+    executor->backoff_ms = ff_min_i64(executor->backoff_ms * 2, BACKOFF_MAX_MS);
+}
+
+static void answer_poison(struct ff_executor *executor)
+{
+    struct ff_job *const job =
+        ff_list_item(ff_list_first(&executor->batch.jobs), struct ff_job, link);
+
+    executor->engine->stats.poison++;
+    ff_log(FF_LOG_ERROR, "engine", "op failed alone op=%s code=%s reason='%s'", job->type->name,
+           executor->call.sqlstate, executor->call.error.message);
+    ff_engine_fail_jobs(executor->engine, &executor->batch.jobs, FF_INTERNAL,
+                        "the store refuses this operation");
+}
+
+/* Certainly not applied: run again, split, or answer. */
+static void failed(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_engine *const engine = executor->engine;
+    const size_t count = batch->count;
+
+    note_loss(executor);
+    executor->stage = FF_EXECUTOR_IDLE;
+    switch (executor->call.outcome) {
+    case FF_CALLED_STOP:
+        ff_log(FF_LOG_WARN, "engine", "store cannot serve code=%s reason='%s'",
+               executor->call.sqlstate, executor->call.error.message);
+        ff_engine_fail_jobs(engine, &batch->deferred, FF_UNAVAILABLE, executor->call.error.message);
+        ff_engine_fail_jobs(engine, &batch->jobs, FF_UNAVAILABLE, executor->call.error.message);
+        stop_for_a_while(executor);
+        return;
+    case FF_CALLED_OP:
+        if (count == 1 && ff_list_empty(&batch->deferred))
+            answer_poison(executor);
+        else
+            again(executor, true, 0);
+        return;
+    case FF_CALLED_RERUN:
+        engine->stats.reruns++;
+        if (executor->which == FF_TAKE_PATIENT) {
+            size_t left;
+
+            keep_wanted(executor, &batch->jobs, &left);
+            while (!ff_list_empty(&batch->jobs))
+                ff_queue_push_patient(&engine->queue, ff_list_item(ff_list_pop_front(&batch->jobs),
+                                                                   struct ff_job, link));
+        } else if (count == 1 && batch->reruns >= SINGLE_RERUNS) {
+            ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");
+        } else {
+            again(executor, batch->reruns >= FF_RERUNS_MAX, batch->reruns + 1);
+        }
+        return;
+    case FF_CALLED_OK:
+    case FF_CALLED_UNKNOWN:
+        break;
+    }
+    assert(!"not a failure");
+}
+
+/* --- deciding and replying --- */
+
+static void send_on_deferred(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    const int64_t mono_ms = ff_engine_mono_ms(engine);
+    struct ff_list *const deferred = &executor->batch.deferred;
+
+    while (!ff_list_empty(deferred)) { /* from the back, because each goes to the front */
+        struct ff_job *const job = ff_list_item(deferred->head.prev, struct ff_job, link);
+        const bool held =
+            job->busy_rounds > FF_BUSY_ROUNDS_MAX ||
+            (job->busy_rounds > 0 && mono_ms - job->busy_since_mono_ms > FF_BUSY_MS_MAX);
+
+        ff_list_remove(&job->link);
+        if (job->deadline_mono_ms <= mono_ms || job->agains > AGAINS_MAX) {
+            job->status =
+                ff_fail(&job->error, job->busy_rounds ? FF_BUSY : FF_TIMEOUT, "not done in time");
+            ff_engine_end_job(engine, job);
+        } else if (held) {
+            engine->stats.busy++;
+            ff_queue_push_patient(&engine->queue, job);
+        } else {
+            ff_queue_return(&engine->queue, job);
+        }
+    }
+}
+
+static void reply(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_list *const jobs = &executor->batch.jobs;
+
+    executor->stage = FF_EXECUTOR_IDLE;
+    executor->backoff_ms = BACKOFF_FIRST_MS;
+    send_on_deferred(executor);
+    while (!ff_list_empty(jobs)) {
+        struct ff_job *const job = ff_list_item(ff_list_pop_front(jobs), struct ff_job, link);
+
+        engine->stats.jobs++;
+        ff_engine_end_job(engine, job);
+    }
+}
+
+static void decide(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_batch_env env;
+    struct ff_capsets capsets;
+
+    ff_engine_contact(engine, executor->call.now_ms);
+    ff_engine_env(engine, executor->call.now_ms, &capsets, &env);
+    batch->loaded_mono_ms = env.mono_ms;
+    if (!ff_batch_apply(batch, &env)) {
+        batch->out_of_memory = true;
+        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+    } else if (ff_rowset_has_changes(&batch->rows)) {
+        start(executor, FF_CALL_SAVE, FF_EXECUTOR_SAVING);
+    } else {
+        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+    }
+}
+
+static void resolve(struct ff_executor *executor)
+{
+    executor->engine->stats.unknowns++;
+    executor->resolve_since_mono_ms = ff_engine_mono_ms(executor->engine);
+    ff_log(FF_LOG_WARN, "engine", "commit without answer, asking the store code=%s",
+           executor->call.sqlstate);
+    start(executor, FF_CALL_RESOLVE, FF_EXECUTOR_RESOLVING);
+}
+
+static void saved(struct ff_executor *executor)
+{
+    if (executor->call.outcome == FF_CALLED_UNKNOWN) {
+        note_loss(executor);
+        resolve(executor);
+    } else if (executor->call.outcome == FF_CALLED_OK) {
+        ff_engine_committed(executor->engine, &executor->batch);
+        reply(executor);
+    } else {
+        failed(executor);
+    }
+}
+
+static void rolled_back(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+
+    /* Nothing was to be saved, so it does not matter how the rollback went: the answers stand. */
+    note_loss(executor);
+    if (!batch->out_of_memory) {
+        reply(executor);
+        return;
+    }
+    executor->stage = FF_EXECUTOR_IDLE;
+    if (batch->count == 1 && ff_list_empty(&batch->deferred))
+        ff_engine_fail_jobs(executor->engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
+    else
+        again(executor, true, 0);
+}
+
+static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_ms)
+{
+    struct ff_engine *const engine = executor->engine;
+    const int64_t since_ms = ff_engine_mono_ms(engine) - executor->resolve_since_mono_ms;
+
+    if (executor->call.outcome == FF_CALLED_OK && executor->call.committed) {
+        engine->stats.resolved_committed++;
+        ff_engine_committed(engine, &executor->batch);
+        reply(executor);
+    } else if (executor->call.outcome == FF_CALLED_OK) {
+        executor->stage = FF_EXECUTOR_IDLE;
+        if (ff_engine_mono_ms(engine) - executor->batch.loaded_mono_ms > FF_UNKNOWN_MS_MAX)
+            ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_TIMEOUT, "the store was away");
+        else
+            again(executor, false, executor->batch.reruns + 1);
+    } else if (since_ms > FF_UNKNOWN_MS_MAX || atomic_load(&engine->stopping)) {
+        executor->stage = FF_EXECUTOR_IDLE;
+        send_on_deferred(executor);
+        ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_OUTCOME_UNKNOWN,
+                            "the store does not say whether this was applied");
+    } else {
+        note_loss(executor);
+        stop_for_a_while(executor);
+        *ret_at_mono_ms = executor->retry_at_mono_ms;
+        executor->call.kind = FF_CALL_READ; /* marks: not asked again yet */
+        return FF_WAITS_TIME;
+    }
+    return FF_WAITS_NOTHING;
+}
+
+ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono_ms)
+{
+    *ret_at_mono_ms = INT64_MAX;
+    if (executor->stage == FF_EXECUTOR_IDLE)
+        return step_idle(executor, ret_at_mono_ms);
+    if (executor->stage == FF_EXECUTOR_RESOLVING && executor->call.kind != FF_CALL_RESOLVE) {
+        if (executor->retry_at_mono_ms > ff_engine_mono_ms(executor->engine)) {
+            *ret_at_mono_ms = executor->retry_at_mono_ms;
+            return FF_WAITS_TIME;
+        }
+        start(executor, FF_CALL_RESOLVE, FF_EXECUTOR_RESOLVING);
+    }
+    if (!executor->session->ops->finish(executor->session, &executor->call))
+        return FF_WAITS_STORE;
+    switch (executor->stage) {
+    case FF_EXECUTOR_LOADING:
+        if (executor->call.outcome == FF_CALLED_OK)
+            decide(executor);
+        else
+            failed(executor);
+        break;
+    case FF_EXECUTOR_SAVING:
+        saved(executor);
+        break;
+    case FF_EXECUTOR_ROLLING:
+        rolled_back(executor);
+        break;
+    case FF_EXECUTOR_RESOLVING:
+        return resolved(executor, ret_at_mono_ms);
+    case FF_EXECUTOR_IDLE:
+        break;
+    }
+    return FF_WAITS_NOTHING;
+}
+
+void ff_executor_abort(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    const bool saving =
+        executor->stage == FF_EXECUTOR_SAVING || executor->stage == FF_EXECUTOR_RESOLVING;
+
+    if (executor->stage != FF_EXECUTOR_IDLE && executor->call.kind != FF_CALL_READ)
+        executor->session->ops->abandon(executor->session, &executor->call);
+    executor->stage = FF_EXECUTOR_IDLE;
+    ff_engine_fail_jobs(engine, &executor->batch.deferred, FF_CLOSED, "engine is closing");
+    ff_engine_fail_jobs(engine, &executor->batch.jobs, saving ? FF_OUTCOME_UNKNOWN : FF_CLOSED,
+                        saving ? "engine closed while the store was saving" : "engine is closing");
+    while (!ff_list_empty(&executor->groups)) {
+        struct ff_group *const group =
+            ff_list_item(ff_list_pop_front(&executor->groups), struct ff_group, link);
+
+        ff_engine_fail_jobs(engine, &group->jobs, FF_CLOSED, "engine is closing");
+        ff_free(group);
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor.h -- one session, one batch at a time: need, load, apply, save, reply.
+ *
+ * A state machine: ff_executor_step does what can be done now and says what it waits for. Private
+ * to src/engine. Tests: tests/unit/test_engine.c, tests/sim. */
+#ifndef FF_ENGINE_EXECUTOR_H
+#define FF_ENGINE_EXECUTOR_H
+
+#include "engine/batch.h"
+#include "engine/queue.h"
+#include "store/store.h"
+
+struct ff_engine;
+
+typedef enum ff_executor_stage {
+    FF_EXECUTOR_IDLE,
+    FF_EXECUTOR_LOADING,
+    FF_EXECUTOR_SAVING,
+    FF_EXECUTOR_ROLLING, /* nothing to save: the transaction is rolled back, then replies go out */
+    FF_EXECUTOR_RESOLVING,
+} ff_executor_stage;
+
+/* Jobs that must be run together again, or in halves: reruns and bisection. */
+struct ff_group {
+    struct ff_list_node link;
+    struct ff_list jobs;
+    size_t count;
+    uint32_t reruns;
+};
+
+struct ff_executor {
+    struct ff_engine *engine;
+    ff_lane_of_work which;
+    struct ff_session *session;
+    ff_executor_stage stage;
+    struct ff_call call;
+    struct ff_batch batch;
+    struct ff_list groups;    /* before anything new */
+    struct ff_group *group;   /* the one whose jobs are in `batch` */
+    int64_t retry_at_mono_ms; /* the store is away: not before then */
+    int64_t backoff_ms;
+    int64_t resolve_since_mono_ms;
+};
+
+typedef enum ff_waits_for {
+    FF_WAITS_NOTHING, /* call again */
+    FF_WAITS_WORK,    /* until the queue fills */
+    FF_WAITS_STORE,   /* until the session has something new */
+    FF_WAITS_TIME,    /* until *ret_at_mono_ms: the store is away */
+} ff_waits_for;
+
+FF_MUST_CHECK ff_status ff_executor_init(struct ff_executor *executor, struct ff_engine *engine,
+                                         ff_lane_of_work which, struct ff_error *reterr);
+void ff_executor_done(struct ff_executor *executor);
+
+/* Does what can be done now. `*ret_at_mono_ms` is INT64_MAX unless a time is waited for. */
+ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono_ms);
+/* Nothing of this executor is under way. */
+bool ff_executor_idle(const struct ff_executor *executor);
+/* Drops whatever is under way: the engine is closing and will not wait. */
+void ff_executor_abort(struct ff_executor *executor);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hooks.c -- what follows from a commit or an answer of the store: wake-ups, caches, contact.
+ *
+ * Wake-ups are hints: each lane has a counter (hashed into slots), a claim parks only if its lanes'
+ * counters have not moved since before its load, so no wake-up is lost; the pulse finds what other
+ * processes did. Tests: tests/unit/test_engine.c, tests/conformance/claim.c. */
+#include "engine/engine-int.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "model/states.h"
+#include "ops/execution.h"
+
+#include "base/banned.h"
+
+/* --- contact --- */
+
+void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
+{
+    struct ff_contact *const contact = &engine->contact;
+    const int64_t mono_ms = ff_engine_mono_ms(engine);
+
+    pthread_mutex_lock(&engine->lock);
+    if (contact->known) {
+        const int64_t store_passed_ms = now_ms - contact->last_ms;
+        const int64_t mono_passed_ms = mono_ms - contact->last_mono_ms;
+        const int64_t jump_ms = store_passed_ms - mono_passed_ms;
+
+        /* The clock jumped, or we slept: whatever happened meanwhile, nobody could renew. */
+        if (jump_ms > FF_CLOCK_JUMP_MS || jump_ms < -FF_CLOCK_JUMP_MS ||
+            mono_passed_ms > FF_CLOCK_JUMP_MS)
+            contact->since_ms = now_ms;
+    } else {
+        contact->since_ms = now_ms;
+        contact->known = true;
+    }
+    contact->last_ms = now_ms;
+    contact->last_mono_ms = mono_ms;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ff_engine_contact_lost(struct ff_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->contact.known = false;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_t last_ms)
+{
+    struct ff_contact *const contact = &engine->contact;
+
+    pthread_mutex_lock(&engine->lock);
+    /* Another process was still in contact when we were: its unbroken time is ours too. */
+    if (contact->known && since_ms < contact->since_ms &&
+        last_ms >= contact->since_ms - FF_CONTACT_WRITE_MS - FF_CLOCK_JUMP_MS)
+        contact->since_ms = since_ms;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+int64_t ff_engine_now_ms(struct ff_engine *engine)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(engine);
+    int64_t now_ms;
+
+    pthread_mutex_lock(&engine->lock);
+    now_ms = engine->contact.last_ms
+                 ? engine->contact.last_ms + mono_ms - engine->contact.last_mono_ms
+                 : ff_clock_real_ms(&engine->options.clock);
+    pthread_mutex_unlock(&engine->lock);
+    return now_ms;
+}
+
+/* --- capability sets --- */
+
+void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset)
+{
+    struct ff_capset *copy;
+
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < engine->capset_count; i++)
+        if (engine->capset_items[i]->capset_id == capset->capset_id)
+            goto known;
+    if (engine->capset_count == engine->capset_cap) {
+        /* Readers hold the old array without lock: it stays where it is. */
+        const size_t cap = engine->capset_cap ? engine->capset_cap * 2 : 64;
+        const struct ff_capset **const items =
+            ff_arena_array(&engine->capset_arena, cap, sizeof *items);
+
+        if (!items)
+            goto known; /* the next pulse tries again */
+        memcpy(items, engine->capset_items, engine->capset_count * sizeof *items);
+        engine->capset_items = items;
+        engine->capset_cap = cap;
+    }
+    copy = ff_arena_copy(&engine->capset_arena, capset, sizeof *capset);
+    if (copy) {
+        copy->tokens = ff_arena_str(&engine->capset_arena, capset->tokens);
+        engine->capset_items[engine->capset_count++] = copy;
+    }
+known:
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *capsets,
+                   struct ff_batch_env *ret)
+{
+    pthread_mutex_lock(&engine->lock);
+    *capsets = (struct ff_capsets){engine->capset_items, engine->capset_count};
+    *ret = (struct ff_batch_env){
+        .settings = &engine->options.settings,
+        .capsets = capsets,
+        .now_ms = now_ms,
+        .contact_since_ms = engine->contact.since_ms,
+        .mono_ms = ff_engine_mono_ms(engine),
+    };
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* --- wake-ups --- */
+
+static unsigned slot_of(struct ff_str lane)
+{
+    static const struct ff_hash_seed seed = {0};
+
+    return (unsigned)(ff_hash_bytes(seed, lane.ptr, lane.len) % FF_WAKE_SLOTS);
+}
+
+static bool is_claim(const struct ff_job *job)
+{
+    return job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM];
+}
+
+static uint64_t slots_of(const struct ff_job *job)
+{
+    const struct ff_claim_in *const in = job->in;
+    uint64_t slots = 0;
+
+    for (size_t i = 0; i < in->lane_count; i++)
+        slots |= UINT64_C(1) << slot_of(in->lanes[i]);
+    return slots;
+}
+
+static uint64_t wake_sum_locked(const struct ff_engine *engine, uint64_t slots)
+{
+    uint64_t sum = 0;
+
+    for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
+        if (slots & (UINT64_C(1) << slot))
+            sum += engine->wake[slot];
+    return sum;
+}
+
+uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job)
+{
+    uint64_t sum;
+
+    if (!is_claim(job) || job->wait_until_mono_ms == 0)
+        return 0;
+    pthread_mutex_lock(&engine->lock);
+    sum = wake_sum_locked(engine, slots_of(job));
+    pthread_mutex_unlock(&engine->lock);
+    return sum;
+}
+
+size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
+{
+    struct ff_list woken;
+    size_t count = 0;
+
+    ff_list_init(&woken);
+    pthread_mutex_lock(&engine->lock);
+    FF_LIST_FOR_EACH(node, &engine->parked)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        if (!(slots_of(job) & slots))
+            continue;
+        ff_list_remove(node);
+        job->parked = false;
+        ff_list_push_back(&woken, node);
+        count++;
+    }
+    engine->stats.wakeups += (int64_t)count;
+    pthread_mutex_unlock(&engine->lock);
+    while (!ff_list_empty(&woken))
+        ff_queue_return(&engine->queue,
+                        ff_list_item(ff_list_pop_front(&woken), struct ff_job, link));
+    return count;
+}
+
+void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
+{
+    struct ff_list over;
+
+    ff_list_init(&over);
+    pthread_mutex_lock(&engine->lock);
+    FF_LIST_FOR_EACH(node, &engine->parked)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        if (job->wait_until_mono_ms > mono_ms && !engine->closed)
+            continue;
+        ff_list_remove(node);
+        job->parked = false;
+        job->wait_until_mono_ms = 0;
+        ff_list_push_back(&over, node);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    while (!ff_list_empty(&over))
+        ff_engine_end_job(engine, ff_list_item(ff_list_pop_front(&over), struct ff_job, link));
+}
+
+/* --- after a commit --- */
+
+void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
+{
+    uint64_t slots = 0;
+    bool hinted = false;
+
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_CAPSET]; entry;
+         entry = entry->next)
+        if (entry->found == FF_FOUND_ROW)
+            ff_engine_learn_capset(engine, entry->row);
+    pthread_mutex_lock(&engine->lock);
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_EXECUTION]; entry;
+         entry = entry->next) {
+        const struct ff_execution *const row = entry->row;
+
+        if (entry->found != FF_FOUND_ROW || row->head.op == 0)
+            continue;
+        if (ff_state_is_claimable(row->state))
+            slots |= UINT64_C(1) << slot_of(row->lane);
+        if (ff_state_is_delayed(row->state) && row->due_at_ms != FF_NULL64) {
+            ff_supervisor_hint_delay(&engine->supervisor, row->due_at_ms);
+            hinted = true;
+        }
+    }
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry;
+         entry = entry->next) {
+        const struct ff_lane *const lane = entry->row;
+
+        if (entry->found == FF_FOUND_ROW && lane->head.op != 0 && !lane->paused)
+            slots |= UINT64_C(1) << slot_of(lane->lane);
+    }
+    for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
+        if (slots & (UINT64_C(1) << slot))
+            engine->wake[slot]++;
+    if (hinted)
+        pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    if (slots)
+        (void)ff_engine_unpark(engine, slots);
+    if (engine->store->facts.notify)
+        engine->store->ops->notify(engine->store);
+}
+
+/* --- ending jobs --- */
+
+/* A claim that found nothing and may wait is parked, or served again if its lanes moved meanwhile.
+ */
+static bool park(struct ff_engine *engine, struct ff_job *job)
+{
+    const struct ff_claim_out *const out = job->out;
+    int applied = FF_JOB_APPLIED;
+    bool moved;
+
+    if (!is_claim(job) || job->status != FF_OK || out->task_count > 0)
+        return false;
+    if (!out->went_short && job->wait_until_mono_ms <= ff_engine_mono_ms(engine))
+        return false;
+    if (atomic_load(&job->stage) != FF_JOB_QUEUED &&
+        !atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
+        return false; /* the caller has gone */
+    pthread_mutex_lock(&engine->lock);
+    moved = out->went_short || wake_sum_locked(engine, slots_of(job)) != job->wake_seen;
+    if (engine->closed) {
+        pthread_mutex_unlock(&engine->lock);
+        return false;
+    }
+    if (!moved) {
+        job->parked = true;
+        ff_list_push_back(&engine->parked, &job->link);
+        pthread_cond_broadcast(&engine->changed);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (moved)
+        ff_queue_return(&engine->queue, job);
+    return true;
+}
+
+void ff_engine_end_job(struct ff_engine *engine, struct ff_job *job)
+{
+    if (!park(engine, job))
+        job->done(job, job->ctx);
+}
+
+void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,
+                         const char *message)
+{
+    while (!ff_list_empty(jobs)) {
+        struct ff_job *const job = ff_list_item(ff_list_pop_front(jobs), struct ff_job, link);
+
+        job->status = ff_fail(&job->error, status, "%s", message);
+        ff_engine_end_job(engine, job);
+    }
+}

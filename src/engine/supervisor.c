@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * supervisor.c -- the loops and the pulse.
+ *
+ * One statement a second, the pulse, answers for all loops whether there is anything to do; a loop
+ * asks the store itself only then. Delays this process has committed are kept in a heap of hints,
+ * so that they end to the millisecond; everything else is found by the pulse. What must stay true:
+ * a loop has at most one tick under way; forgetting a hint costs a second, never an execution.
+ * Tests: tests/unit/test_engine.c, tests/conformance/timers.c. */
+#include "engine/supervisor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "engine/engine-int.h"
+#include "sql_ids.h"
+
+#include "base/banned.h"
+
+#define PULSE_MS      1000 /* idle */
+#define PULSE_BUSY_MS 250  /* somebody waits for work that only the pulse can announce */
+#define NOTIFIED_MS   20   /* how often hints of other processes are looked at while claims wait */
+
+/* --- what each loop asks for --- */
+
+static void *fill_timer(struct ff_engine *engine, ff_timer_scope scope, struct ff_arena *arena)
+{
+    struct ff_timer_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    if (in)
+        *in = (struct ff_timer_in){
+            .scope = scope, .limit = FF_TIMER_SCAN_ROWS, .filter = engine->options.filter};
+    return in;
+}
+
+static void *fill_leases(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_timer(engine, FF_TIMER_LEASES, arena);
+}
+
+static void *fill_delays(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_timer(engine, FF_TIMER_DELAYS, arena);
+}
+
+static void *fill_deadlines(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_timer(engine, FF_TIMER_DEADLINES, arena);
+}
+
+static void *fill_retention(struct ff_engine *engine, struct ff_arena *arena)
+{
+    struct ff_retention_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    if (in)
+        *in = (struct ff_retention_in){.limit = FF_RETENTION_SCAN_ROWS,
+                                       .retention_ms = FF_NULL64,
+                                       .filter = engine->options.filter};
+    return in;
+}
+
+static void *fill_prune(struct ff_engine *engine, struct ff_arena *arena)
+{
+    struct ff_prune_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    (void)engine;
+    if (in)
+        in->limit = FF_RETENTION_SCAN_ROWS;
+    return in;
+}
+
+static void *fill_contact(struct ff_engine *engine, struct ff_arena *arena)
+{
+    struct ff_contact_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    pthread_mutex_lock(&engine->lock);
+    if (in)
+        in->since_ms = engine->contact.since_ms;
+    pthread_mutex_unlock(&engine->lock);
+    return in;
+}
+
+// clang-format off
+static const struct {
+    const char *name;
+    int64_t interval_ms;
+    ff_op_id op;
+    void *(*fill)(struct ff_engine *engine, struct ff_arena *arena); /* NULL: has no scan of its own */
+    bool timer;  /* needs a due row: asks the pulse first */
+    bool hidden; /* the engine's own business, not reported */
+} loop_table[FF_LOOP_COUNT] = {
+    [FF_LOOP_ATTEMPT_TIMEOUT]    = {"attempt_timeout",    1000,  FF_OP_TIMER_FIRE,      NULL,           true,  false},
+    [FF_LOOP_LEASE_EXPIRY]       = {"lease_expiry",       1000,  FF_OP_TIMER_FIRE,      fill_leases,    true,  false},
+    [FF_LOOP_DELAYED]            = {"delayed",            1000,  FF_OP_TIMER_FIRE,      fill_delays,    true,  false},
+    [FF_LOOP_EXECUTION_DEADLINE] = {"execution_deadline", 5000,  FF_OP_TIMER_FIRE,      fill_deadlines, true,  false},
+    [FF_LOOP_RETENTION]          = {"retention",          60000, FF_OP_RETENTION_SWEEP, fill_retention, false, false},
+    [FF_LOOP_BATCH_PRUNE]        = {"batch_prune",        60000, FF_OP_META_PRUNE,      fill_prune,     false, false},
+    [FF_LOOP_CONTACT]            = {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact,   false, true},
+};
+// clang-format on
+
+ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
+                             struct ff_error *reterr)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(engine);
+
+    memset(supervisor, 0, sizeof *supervisor);
+    supervisor->engine = engine;
+    supervisor->pulse.next_due_ms = FF_NULL64;
+    ff_arena_init(&supervisor->arena, 16 << 10, FF_ARENA_BYTES_MAX);
+    supervisor->next_pulse_mono_ms = mono_ms;
+    for (int id = 0; id < FF_LOOP_COUNT; id++)
+        supervisor->loops[id].next_mono_ms = mono_ms + loop_table[id].interval_ms;
+    return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
+}
+
+void ff_supervisor_done(struct ff_supervisor *supervisor)
+{
+    if (supervisor->session)
+        supervisor->session->ops->free(supervisor->session);
+    ff_arena_done(&supervisor->arena);
+}
+
+size_t ff_supervisor_in_flight(struct ff_supervisor *supervisor)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&supervisor->engine->lock);
+    for (int id = 0; id < FF_LOOP_COUNT; id++)
+        count += supervisor->loops[id].in_flight ? 1 : 0;
+    pthread_mutex_unlock(&supervisor->engine->lock);
+    return count;
+}
+
+size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_report *out,
+                             size_t max)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&supervisor->engine->lock);
+    for (int id = 0; id < FF_LOOP_COUNT; id++) {
+        const struct ff_loop *const loop = &supervisor->loops[id];
+
+        if (loop_table[id].hidden)
+            continue;
+        if (count < max)
+            out[count] = (struct ff_loop_report){
+                .name = loop_table[id].name,
+                .interval_ms = loop_table[id].interval_ms,
+                .ticks = loop->ticks,
+                .last_processed = loop->last_processed,
+                .last_errors = loop->last_errors,
+                .processed = loop->processed,
+                .errors = loop->errors,
+            };
+        count++;
+    }
+    pthread_mutex_unlock(&supervisor->engine->lock);
+    return count;
+}
+
+/* --- hints: a min-heap of due times --- */
+
+void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms)
+{
+    int64_t *const heap = supervisor->delay_hints;
+    size_t at = supervisor->delay_hint_count;
+
+    if (at == FF_DELAY_HINTS)
+        return; /* the pulse will find it */
+    supervisor->delay_hint_count++;
+    for (; at > 0 && heap[(at - 1) / 2] > due_ms; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = due_ms;
+}
+
+static void drop_first_hint(struct ff_supervisor *supervisor)
+{
+    int64_t *const heap = supervisor->delay_hints;
+    const size_t count = --supervisor->delay_hint_count;
+    const int64_t last = heap[count];
+    size_t at = 0;
+
+    for (size_t child = 1; child < count; at = child, child = 2 * at + 1) {
+        if (child + 1 < count && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= last)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+}
+
+/* True if a known delay is over. Hints up to now are used up: one scan finds all their rows. */
+static bool delay_is_over(struct ff_supervisor *supervisor, int64_t now_ms)
+{
+    bool over = false;
+
+    while (supervisor->delay_hint_count > 0 && supervisor->delay_hints[0] <= now_ms) {
+        drop_first_hint(supervisor);
+        over = true;
+    }
+    return over;
+}
+
+/* --- ticks --- */
+
+static void count_tick(struct ff_loop *loop, int64_t processed, int64_t errors)
+{
+    loop->ticks++;
+    loop->last_processed = processed;
+    loop->last_errors = errors;
+    loop->processed += processed;
+    loop->errors += errors;
+}
+
+static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const struct ff_job *job)
+{
+    struct ff_loop *const loops = supervisor->loops;
+    struct ff_loop *const loop = &loops[id];
+    const bool ok = job->status == FF_OK;
+    const int64_t errors = ok ? 0 : 1;
+    int64_t processed = 0;
+
+    if (ok && job->type == &ff_op_types[FF_OP_TIMER_FIRE]) {
+        const struct ff_timer_out *const out = job->out;
+
+        loop->again = out->full;
+        processed = id == FF_LOOP_LEASE_EXPIRY ? out->lease_lapses
+                    : id == FF_LOOP_DELAYED    ? out->delays
+                                               : out->deadlines;
+        if (id == FF_LOOP_LEASE_EXPIRY)
+            count_tick(&loops[FF_LOOP_ATTEMPT_TIMEOUT], out->attempt_timeouts, 0);
+    } else if (ok && id == FF_LOOP_RETENTION) {
+        processed = ((const struct ff_retention_out *)job->out)->removed;
+        loop->again = ((const struct ff_retention_out *)job->out)->full;
+    } else if (ok && id == FF_LOOP_BATCH_PRUNE) {
+        processed = ((const struct ff_prune_out *)job->out)->removed;
+        loop->again = ((const struct ff_prune_out *)job->out)->full;
+    }
+    count_tick(loop, processed, errors);
+}
+
+static void tick_done(struct ff_job *job, void *ctx)
+{
+    struct ff_supervisor *const supervisor = ctx;
+    struct ff_engine *const engine = supervisor->engine;
+    const ff_loop_id id = (ff_loop_id)job->tag;
+
+    pthread_mutex_lock(&engine->lock);
+    supervisor->loops[id].in_flight = false;
+    count_result(supervisor, id, job);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    if (job->status != FF_OK)
+        ff_log(FF_LOG_WARN, "engine", "loop tick failed loop=%s code=%s reason='%s'",
+               loop_table[id].name, ff_status_code(job->status), job->error.message);
+    ff_job_free(job);
+}
+
+static void set_in_flight(struct ff_supervisor *supervisor, ff_loop_id id, bool in_flight)
+{
+    pthread_mutex_lock(&supervisor->engine->lock);
+    supervisor->loops[id].in_flight = in_flight;
+    supervisor->loops[id].again = false;
+    pthread_mutex_unlock(&supervisor->engine->lock);
+}
+
+static void tick(struct ff_supervisor *supervisor, ff_loop_id id)
+{
+    struct ff_engine *const engine = supervisor->engine;
+    struct ff_job *const job = ff_job_new(loop_table[id].op, 0);
+    struct ff_error error;
+
+    if (job)
+        job->in = loop_table[id].fill(engine, &job->arena);
+    if (!job || !job->in) {
+        ff_job_free(job);
+        return; /* out of memory: the next tick tries again */
+    }
+    job->tag = (uint32_t)id;
+    job->done = tick_done;
+    job->ctx = supervisor;
+    set_in_flight(supervisor, id, true);
+    if (ff_engine_submit(engine, job, &error) != FF_OK) {
+        set_in_flight(supervisor, id, false);
+        ff_job_free(job);
+    }
+}
+
+/* Called with the engine's lock. Which loops have something to do? */
+static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool due[FF_LOOP_COUNT])
+{
+    struct ff_engine *const engine = supervisor->engine;
+    const int64_t now_ms = engine->contact.known
+                               ? engine->contact.last_ms + mono_ms - engine->contact.last_mono_ms
+                               : INT64_MIN;
+    const bool timer_due =
+        supervisor->pulse.next_due_ms != FF_NULL64 && supervisor->pulse.next_due_ms <= now_ms;
+
+    for (int id = 0; id < FF_LOOP_COUNT; id++) {
+        struct ff_loop *const loop = &supervisor->loops[id];
+
+        due[id] = false;
+        if (!loop_table[id].fill || loop->in_flight || !engine->contact.known)
+            continue;
+        if (id == FF_LOOP_DELAYED && delay_is_over(supervisor, now_ms))
+            due[id] = true;
+        if (loop->again)
+            due[id] = true;
+        if (mono_ms >= loop->next_mono_ms) {
+            loop->next_mono_ms = mono_ms + loop_table[id].interval_ms; /* late, not in bursts */
+            due[id] = due[id] || !loop_table[id].timer || timer_due;
+        }
+    }
+    due[FF_LOOP_CONTACT] = due[FF_LOOP_CONTACT] && engine->store->facts.shared;
+}
+
+/* --- the pulse --- */
+
+static void start_read(struct ff_supervisor *supervisor, bool capsets)
+{
+    static struct ff_value params[FF_SQL_PULSE_PARAMS];
+    const struct ff_in_pulse in = {.contact = FF_STR("contact")};
+
+    ff_in_pulse_values(&in, params);
+    ff_arena_reset(&supervisor->arena);
+    supervisor->capsets_wanted = capsets;
+    supervisor->read = (struct ff_read){
+        .block = capsets ? FF_SQL_CAPSETS_ALL : FF_SQL_PULSE,
+        .params = params,
+        .param_count = capsets ? 0 : FF_SQL_PULSE_PARAMS,
+        .arena = &supervisor->arena,
+    };
+    supervisor->call = (struct ff_call){.kind = FF_CALL_READ, .read = &supervisor->read};
+    supervisor->pulsing = true;
+    supervisor->engine->stats.store_calls++;
+    supervisor->session->ops->start(supervisor->session, &supervisor->call);
+}
+
+static void learn_contact(struct ff_engine *engine, struct ff_str text)
+{
+    char copy[64];
+    long long since_ms, last_ms;
+
+    if (ff_str_is_null(text) || text.len >= sizeof copy)
+        return;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    if (sscanf(copy, "%lld %lld", &since_ms, &last_ms) == 2)
+        ff_engine_contact_shared(engine, since_ms, last_ms);
+}
+
+static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
+{
+    struct ff_engine *const engine = supervisor->engine;
+    const struct ff_value *const cells = supervisor->read.cells;
+    bool more_capsets;
+
+    supervisor->pulsing = false;
+    supervisor->next_pulse_mono_ms = mono_ms + PULSE_MS;
+    if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
+        ff_engine_contact_lost(engine);
+        return;
+    }
+    if (supervisor->capsets_wanted) {
+        for (size_t i = 0; i < supervisor->read.row_count; i++)
+            ff_engine_learn_capset(engine, supervisor->read.rows[i]);
+        return;
+    }
+    if (supervisor->read.row_count != 1)
+        return;
+    supervisor->pulse = (struct ff_pulse){
+        .now_ms = cells[0].as.i64,
+        .next_due_ms = cells[1].type == FF_VALUE_NULL ? FF_NULL64 : cells[1].as.i64,
+        .capset_count = cells[4].as.i64,
+        .claimable = cells[5].as.i64 != 0,
+    };
+    ff_engine_contact(engine, supervisor->pulse.now_ms);
+    if (cells[6].type == FF_VALUE_TEXT)
+        learn_contact(engine, cells[6].as.str);
+    pthread_mutex_lock(&engine->lock);
+    more_capsets = (size_t)supervisor->pulse.capset_count > engine->capset_count;
+    pthread_mutex_unlock(&engine->lock);
+    if (supervisor->pulse.claimable)
+        ff_engine_unpark(engine, UINT64_MAX);
+    if (more_capsets)
+        start_read(supervisor, true);
+}
+
+/* Jobs whose time is over while they wait. */
+static void expire_waiting(struct ff_engine *engine, int64_t mono_ms)
+{
+    struct ff_list expired;
+
+    ff_list_init(&expired);
+    (void)ff_queue_expired(&engine->queue, mono_ms, &expired);
+    ff_engine_fail_jobs(engine, &expired, FF_TIMEOUT, "not done in time");
+    ff_engine_expire_parked(engine, mono_ms);
+}
+
+static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
+{
+    struct ff_engine *const engine = supervisor->engine;
+    int64_t next_ms = supervisor->pulsing ? INT64_MAX : supervisor->next_pulse_mono_ms;
+
+    pthread_mutex_lock(&engine->lock);
+    for (int id = 0; id < FF_LOOP_COUNT; id++)
+        if (loop_table[id].fill && !supervisor->loops[id].in_flight)
+            next_ms = ff_min_i64(next_ms, supervisor->loops[id].again
+                                              ? mono_ms
+                                              : supervisor->loops[id].next_mono_ms);
+    if (supervisor->delay_hint_count > 0 && engine->contact.known &&
+        !supervisor->loops[FF_LOOP_DELAYED].in_flight)
+        next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] - engine->contact.last_ms +
+                                          engine->contact.last_mono_ms);
+    if (!ff_list_empty(&engine->parked))
+        next_ms = ff_min_i64(next_ms, mono_ms + NOTIFIED_MS);
+    pthread_mutex_unlock(&engine->lock);
+    return ff_max_i64(next_ms, mono_ms);
+}
+
+int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
+{
+    struct ff_engine *const engine = supervisor->engine;
+    const int64_t mono_ms = ff_engine_mono_ms(engine);
+    bool due[FF_LOOP_COUNT] = {false};
+    bool parked;
+
+    if (supervisor->pulsing &&
+        supervisor->session->ops->finish(supervisor->session, &supervisor->call))
+        read_ended(supervisor, mono_ms);
+    pthread_mutex_lock(&engine->lock);
+    parked = !ff_list_empty(&engine->parked);
+    if (parked && engine->store->facts.shared && !engine->store->facts.notify)
+        supervisor->next_pulse_mono_ms =
+            ff_min_i64(supervisor->next_pulse_mono_ms, mono_ms + PULSE_BUSY_MS);
+    choose_ticks(supervisor, mono_ms, due);
+    pthread_mutex_unlock(&engine->lock);
+    if (parked && engine->store->ops->notified(engine->store))
+        ff_engine_unpark(engine, UINT64_MAX);
+    if (!supervisor->pulsing && mono_ms >= supervisor->next_pulse_mono_ms)
+        start_read(supervisor, false);
+    if (engine->options.loops)
+        for (int id = 0; id < FF_LOOP_COUNT; id++)
+            if (due[id])
+                tick(supervisor, (ff_loop_id)id);
+    expire_waiting(engine, mono_ms);
+    *ret_waiting = supervisor->pulsing;
+    return next_time(supervisor, mono_ms);
+}

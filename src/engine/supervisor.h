@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * supervisor.h -- the loops: timers, retention, pruning, and the pulse that tells them when.
+ *
+ * Each loop has its own interval; a failing tick is counted and logged and does not end the loop; a
+ * missed tick is late, never made up for in a burst. A loop is a scan plus an op: it never writes
+ * by itself. Private to src/engine. Tests: tests/conformance/timers.c, tests/unit/test_engine.c. */
+#ifndef FF_ENGINE_SUPERVISOR_H
+#define FF_ENGINE_SUPERVISOR_H
+
+#include "engine/job.h"
+#include "store/store.h"
+
+struct ff_engine;
+
+typedef enum ff_loop_id {
+    FF_LOOP_ATTEMPT_TIMEOUT, /* shares its scan with lease_expiry, counted by the rule that fired */
+    FF_LOOP_LEASE_EXPIRY,
+    FF_LOOP_DELAYED,
+    FF_LOOP_EXECUTION_DEADLINE,
+    FF_LOOP_RETENTION,
+    FF_LOOP_BATCH_PRUNE,
+    FF_LOOP_CONTACT,
+    FF_LOOP_COUNT
+} ff_loop_id;
+
+struct ff_loop {
+    int64_t next_mono_ms;
+    bool in_flight;
+    bool again; /* the last tick was full: do not wait for the interval */
+    int64_t ticks, last_processed, last_errors, processed, errors;
+};
+
+/* What the pulse last said, in the store's time. */
+struct ff_pulse {
+    int64_t now_ms, next_due_ms;
+    int64_t capset_count;
+    bool claimable;
+};
+
+#define FF_DELAY_HINTS 1024
+
+struct ff_supervisor {
+    struct ff_engine *engine;
+    struct ff_session *session;
+    struct ff_call call;
+    struct ff_read read;
+    struct ff_arena arena;
+    bool pulsing;
+    int64_t next_pulse_mono_ms;
+    struct ff_pulse pulse;
+    bool capsets_wanted; /* the read under way fetches capability sets, not the pulse */
+    struct ff_loop loops[FF_LOOP_COUNT];
+    int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
+    size_t delay_hint_count;
+};
+
+FF_MUST_CHECK ff_status ff_supervisor_init(struct ff_supervisor *supervisor,
+                                           struct ff_engine *engine, struct ff_error *reterr);
+void ff_supervisor_done(struct ff_supervisor *supervisor);
+/* Does what is due. Returns when it wants to be called again (mono); `ret_waiting` is set while its
+ * own store call is under way. */
+int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting);
+/* A delay that ends at due_ms has been committed by this process. Call with the engine's lock. */
+void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms);
+/* Loops whose tick is under way. */
+size_t ff_supervisor_in_flight(struct ff_supervisor *supervisor);
+struct ff_loop_report;
+size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_report *out,
+                             size_t max);
+
+#endif
