@@ -28,11 +28,12 @@ SELECT {{execution.columns}}
 -- in:   first:uuid last:uuid limit:i64
 -- out:  row:execution
 -- note: A uuid without its partition, or the beginning of one: all ids from `first` to `last`. Two
---       rows mean that the beginning is not unique.
-SELECT {{execution.columns}}
-  FROM ff_execution
- WHERE execution_id BETWEEN :first AND :last
- ORDER BY execution_id
+--       rows mean that the beginning is not unique. One probe of the key per partition.
+WITH RECURSIVE p (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM p WHERE k < 255)
+SELECT {{execution.columns:e}}
+  FROM p
+  JOIN ff_execution e ON e.partition_key = p.k AND e.execution_id BETWEEN :first AND :last
+ ORDER BY e.execution_id
  LIMIT :limit;
 
 -- name: execution_list
@@ -41,26 +42,47 @@ SELECT {{execution.columns}}
 -- in:   before_created_ms:i64? before_id:uuid? limit:i64
 -- out:  row:execution
 -- note: Newest first. (before_created_ms, before_id) is the last row of the page before; both null
---       on the first page. `tag_value` null: the tag exists, whatever its value.
-SELECT {{execution.columns:e}}
-  FROM ff_execution e
- WHERE (:namespace IS NULL OR e.namespace = :namespace)
-   AND (:lane IS NULL OR e.lane = :lane)
-   AND (:kind IS NULL OR e.kind = :kind)
-   AND (:states IS NULL OR e.state {{any:states}})
-   AND (:flow_id IS NULL OR e.flow_id = :flow_id)
-   AND (:worker_id IS NULL OR e.worker_id = :worker_id)
-   AND (:created_after_ms IS NULL OR e.created_at_ms > :created_after_ms)
-   AND (:created_before_ms IS NULL OR e.created_at_ms < :created_before_ms)
-   AND (:before_created_ms IS NULL
-        OR (e.created_at_ms, e.execution_id) < (:before_created_ms, :before_id))
-   AND (:tag_name IS NULL
-        OR EXISTS (SELECT 1 FROM ff_tag t
-                    WHERE t.partition_key = e.partition_key
-                      AND t.execution_id = e.execution_id
-                      AND t.name = :tag_name
-                      AND (:tag_value IS NULL OR t.value = :tag_value)))
- ORDER BY e.created_at_ms DESC, e.execution_id DESC
+--       on the first page. `tag_value` null: the tag exists, whatever its value. Two branches of
+--       which one runs: without a tag the index of creation times is walked, with one the index of
+--       tags, so that a rare tag is found without walking all executions.
+SELECT *
+  FROM (SELECT {{execution.columns:e}}
+          FROM ff_execution e
+         WHERE :tag_name IS NULL
+           AND (e.created_at_ms, e.execution_id)
+                   < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
+           AND e.created_at_ms > coalesce(:created_after_ms, -1)
+           AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
+           AND (:namespace IS NULL OR e.namespace = :namespace)
+           AND (:lane IS NULL OR e.lane = :lane)
+           AND (:kind IS NULL OR e.kind = :kind)
+           AND (:states IS NULL OR e.state {{any:states}})
+           AND (:flow_id IS NULL OR e.flow_id = :flow_id)
+           AND (:worker_id IS NULL OR e.worker_id = :worker_id)
+         ORDER BY e.created_at_ms DESC, e.execution_id DESC
+         LIMIT :limit) plain
+UNION ALL
+SELECT *
+  FROM (SELECT {{execution.columns:e}}
+          FROM ff_tag t
+          JOIN ff_execution e ON e.partition_key = t.partition_key
+                             AND e.execution_id = t.execution_id
+         WHERE :tag_name IS NOT NULL
+           AND t.name = :tag_name
+           AND (:tag_value IS NULL OR t.value = :tag_value)
+           AND (e.created_at_ms, e.execution_id)
+                   < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
+           AND e.created_at_ms > coalesce(:created_after_ms, -1)
+           AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
+           AND (:namespace IS NULL OR e.namespace = :namespace)
+           AND (:lane IS NULL OR e.lane = :lane)
+           AND (:kind IS NULL OR e.kind = :kind)
+           AND (:states IS NULL OR e.state {{any:states}})
+           AND (:flow_id IS NULL OR e.flow_id = :flow_id)
+           AND (:worker_id IS NULL OR e.worker_id = :worker_id)
+         ORDER BY e.created_at_ms DESC, e.execution_id DESC
+         LIMIT :limit) tagged
+ ORDER BY created_at_ms DESC, execution_id DESC
  LIMIT :limit;
 
 -- name: execution_tags

@@ -4,16 +4,19 @@
 -- in:   contact:text
 -- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 event_id:i64 capsets:i64 claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
---       no timer is set; hops and claimable are 0 or 1; `contact` is the ff_meta value of that name.
+--       no timer is set; hops and claimable are 0 or 1; `contact` is the ff_meta value of that name
+--       or null. Sorted by their index, the subqueries cannot turn into a walk of the table when
+--       statistics are old.
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution WHERE due_at_ms IS NOT NULL) AS due_at_ms,
-       CASE WHEN EXISTS (SELECT 1 FROM ff_outbox
-                          WHERE dispatched_at_ms IS NULL AND not_before_ms <= {{now_ms}})
+       CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox WHERE dispatched_at_ms IS NULL)
+                     <= {{now_ms}}
             THEN 1 ELSE 0 END AS hops,
        (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
        (SELECT count(*) FROM ff_capset) AS capsets,
-       CASE WHEN EXISTS (SELECT 1 FROM ff_execution WHERE {{claimable}})
-            THEN 1 ELSE 0 END AS claimable,
+       (SELECT count(*)
+          FROM (SELECT 1 FROM ff_execution WHERE {{claimable}}
+                 ORDER BY lane, priority DESC, created_at_ms, execution_id LIMIT 1) c) AS claimable,
        (SELECT value FROM ff_meta WHERE name = :contact) AS contact;
 
 -- name: clock
