@@ -30,7 +30,8 @@ static struct {
     sqlite3_io_methods methods[2]; /* the main file and the rest have different ones */
     const sqlite3_io_methods *plain[2];
     int sync_rc, write_rc;
-} disk;
+    pthread_mutex_t lock;
+} disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const sqlite3_io_methods *plain_methods(const sqlite3_file *file)
 {
@@ -53,13 +54,17 @@ static int disk_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     const int rc = plain->xOpen(plain, name, file, flags, ret);
     const int which = (flags & SQLITE_OPEN_MAIN_DB) ? 0 : 1;
 
-    if (rc == SQLITE_OK && file->pMethods) {
+    if (rc != SQLITE_OK || !file->pMethods)
+        return rc;
+    pthread_mutex_lock(&disk.lock);
+    if (!disk.plain[which]) {
         disk.plain[which] = file->pMethods;
         disk.methods[which] = *file->pMethods;
         disk.methods[which].xSync = disk_sync;
         disk.methods[which].xWrite = disk_write;
-        file->pMethods = &disk.methods[which];
     }
+    pthread_mutex_unlock(&disk.lock);
+    file->pMethods = &disk.methods[which];
     return rc;
 }
 
