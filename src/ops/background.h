@@ -46,6 +46,7 @@ struct ff_retention_in {
     int64_t retention_ms; /* FF_NULL64: as set */
     struct ff_scan_filter filter;
     struct ff_scan *scan;
+    int64_t learned_ms; /* learned: the store's time, which a scan's cutoff is made from */
 };
 struct ff_retention_out {
     int64_t removed;
@@ -56,6 +57,7 @@ struct ff_retention_out {
 struct ff_prune_in {
     int64_t limit;
     struct ff_scan *scans[5]; /* batch, dedup, reply, claim, worker */
+    int64_t learned_ms;       /* as in ff_retention_in */
 };
 struct ff_prune_out {
     int64_t removed;
@@ -70,5 +72,7 @@ struct ff_worker_touch_in {
     struct ff_str worker_instance_id, worker_id, namespace, lanes, kinds, capabilities;
     int64_t ttl_ms;
 };
+FF_MUST_CHECK ff_status ff_worker_touch_check(const struct ff_worker_touch_in *in,
+                                              struct ff_error *reterr);
 
 #endif

@@ -41,7 +41,7 @@ struct ff_submit_in {
 };
 struct ff_submit_out {
     struct ff_exec_id id;
-    int32_t state;
+    int32_t state; /* FF_NULL32: a duplicate whose first execution is no longer kept */
     bool created;
 };
 /* Checks every field (the error names it), clamps the priority, sorts and interns capabilities,
@@ -87,8 +87,12 @@ struct ff_task_out {
 struct ff_claim_out {
     struct ff_task_out *tasks;
     size_t task_count;
-    bool went_short; /* fewer than asked although a scan was full: claim again at once */
+    /* Fewer than asked although a scan was full: claim again at once. With tasks in hand answer
+     * them first: a request id remembers exactly one answer. */
+    bool went_short;
 };
+/* Checks every field, fills in the default lane, drops repeated lanes, sorts kinds and
+ * capabilities, so that equal claims share a scan. */
 FF_MUST_CHECK ff_status ff_claim_prepare(struct ff_claim_in *in, struct ff_arena *arena,
                                          struct ff_error *reterr);
 
@@ -198,6 +202,7 @@ FF_MUST_CHECK ff_status ff_priority_check(struct ff_priority_in *in, struct ff_e
 FF_MUST_CHECK ff_status ff_replay_check(const struct ff_replay_in *in,
                                         const struct ff_settings *settings,
                                         struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_revoke_check(const struct ff_revoke_in *in, struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_tag_check(const struct ff_tag_op_in *in, struct ff_error *reterr);
 
 #endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * renew.c -- execution.renew: keep a lease longer.
+ *
+ * The hottest write of all: it touches no indexed column, so Postgres updates the row in place.
+ * Version, time of change and due time stay as they are; only a renewal that revives a reclaimable
+ * lease is a transition. Tests: tests/unit/test_ops.c. */
+#include "base/macros.h"
+#include "model/events.h"
+#include "ops/ops-int.h"
+#include "ops/task.h"
+
+#include "base/banned.h"
+
+void ff_execution_renew_need(struct ff_work *work, struct ff_renew_in *in)
+{
+    ff_work_lock_execution(work, in->task.id);
+}
+
+/* Sampled: the first renewal in each TTL counted from the acquisition. */
+static bool wants_event(const struct ff_work *work, const struct ff_execution *execution,
+                        int64_t at_ms)
+{
+    const int64_t from = execution->lease_acquired_at_ms;
+    const int64_t ttl_ms = ff_max_i64(execution->lease_ttl_ms, 1);
+    const int64_t before =
+        execution->lease_renewed_at_ms == FF_NULL64 ? from : execution->lease_renewed_at_ms;
+
+    switch (work->settings->event_renewals) {
+    case FF_RENEWALS_ALL:
+        return true;
+    case FF_RENEWALS_NONE:
+        return false;
+    case FF_RENEWALS_SAMPLED:
+        break;
+    }
+    return (at_ms - from) / ttl_ms > (before - from) / ttl_ms;
+}
+
+ff_status ff_execution_renew_apply(struct ff_work *work, struct ff_renew_in *in,
+                                   struct ff_renew_out *out, struct ff_error *reterr)
+{
+    struct ff_execution *execution;
+    struct ff_policy policy;
+    bool repeat;
+    bool event;
+    int64_t at_ms;
+
+    FF_TRY(ff_find_task(work, &in->task, ff_str_null(), &execution, &repeat, reterr));
+    FF_TRY(ff_policy_unpack(execution->policy, &policy, reterr));
+    at_ms = ff_record_time(work, execution);
+    event = wants_event(work, execution, at_ms);
+    ff_work_edit(work, execution);
+    if (in->lease_ttl_ms != FF_NULL64)
+        execution->lease_ttl_ms = in->lease_ttl_ms;
+    execution->lease_renewed_at_ms = at_ms;
+    execution->lease_expires_at_ms = ff_max_i64(
+        execution->lease_expires_at_ms, ff_add_i64_clamped(work->now_ms, execution->lease_ttl_ms));
+    if (execution->state == FF_STATE_RECLAIMABLE) {
+        ff_execution_move(work, execution, FF_STATE_ACTIVE);
+        event = true;
+    }
+    if (event)
+        ff_lease_event(work, execution, FF_EVENT_LEASE_RENEWED, NULL)->num_a =
+            execution->lease_expires_at_ms;
+    out->lease_expires_at_ms = execution->lease_expires_at_ms;
+    return FF_OK;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * submit.c -- execution.submit: accept a unit of work, once.
+ *
+ * Keys live in ff_dedup: "k:<idempotency key>" per namespace, "i:<uuid>" for ids the caller made
+ * itself, under the empty namespace, because an id is global. They live by their own time:
+ * retention of executions never shortens a window. A duplicate whose first execution is no longer
+ * kept is answered with its id and the state FF_NULL32, shown as "gone". Tests:
+ * tests/unit/test_submit.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/macros.h"
+#include "ops/ops-int.h"
+#include "ops/task.h"
+
+#include "base/banned.h"
+
+#define KEY_TEXT_BYTES (FF_KEY_BYTES_MAX + 3)
+
+struct dedup_key {
+    struct ff_dedup row;
+    char text[KEY_TEXT_BYTES];
+};
+
+static void key_of_idempotency(const struct ff_submit_in *in, struct dedup_key *ret)
+{
+    const int len =
+        snprintf(ret->text, sizeof ret->text, "k:" FF_STR_FMT, FF_STR_ARG(in->idempotency_key));
+
+    ret->row = (struct ff_dedup){.namespace = in->namespace, .dedup_key = {ret->text, (size_t)len}};
+}
+
+static void key_of_id(const struct ff_submit_in *in, struct dedup_key *ret)
+{
+    char uuid[FF_UUID_TEXT_BYTES];
+    const int len =
+        snprintf(ret->text, sizeof ret->text, "i:%s", ff_uuid_format(in->id.uuid, uuid));
+
+    ret->row = (struct ff_dedup){.namespace = FF_STR(""), .dedup_key = {ret->text, (size_t)len}};
+}
+
+static bool knows_capset(const struct ff_work *work, int64_t capset_id)
+{
+    for (size_t i = 0; work->capsets && i < work->capsets->count; i++)
+        if (work->capsets->sets[i]->capset_id == capset_id)
+            return true;
+    return false;
+}
+
+void ff_execution_submit_need(struct ff_work *work, struct ff_submit_in *in)
+{
+    struct dedup_key key;
+
+    if (in->own_id) {
+        key_of_id(in, &key);
+        ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
+        ff_work_lock_execution(work, in->id);
+    }
+    if (!ff_str_is_null(in->idempotency_key)) {
+        key_of_idempotency(in, &key);
+        ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
+    }
+    if (in->capset_id != 0 && !knows_capset(work, in->capset_id)) {
+        const struct ff_capset capset = {.capset_id = in->capset_id};
+
+        ff_work_want(work, FF_TABLE_CAPSET, &capset, FF_WANT_READ);
+    }
+    if (in->taken)
+        ff_work_read_execution(work, in->taken_by);
+}
+
+static struct ff_str hash_of(const struct ff_submit_in *in)
+{
+    return (struct ff_str){(const char *)in->hash, sizeof in->hash};
+}
+
+/* The key is taken: the same request is answered with the first one's id, another one refused. */
+static ff_status duplicate(struct ff_work *work, struct ff_submit_in *in,
+                           const struct ff_dedup *row, struct ff_submit_out *out,
+                           struct ff_error *reterr)
+{
+    const struct ff_exec_id first = {row->partition_key, row->execution_id};
+    const struct ff_execution *const execution = ff_work_execution(work, first);
+
+    if (!ff_str_eq(row->hash, hash_of(in)))
+        return ff_fail_field(reterr, FF_KEY_REUSED,
+                             ff_str_empty(row->namespace) ? "execution_id" : "idempotency_key",
+                             "key was used for another request");
+    if (!execution && !(in->taken && ff_exec_id_eq(in->taken_by, first))) {
+        in->taken = true;
+        in->taken_by = first;
+        return FF_AGAIN;
+    }
+    *out = (struct ff_submit_out){.id = first, .state = execution ? execution->state : FF_NULL32};
+    return FF_OK;
+}
+
+/* Takes the key for this execution: a new row, or one whose window is over. */
+static void take_key(struct ff_work *work, const struct ff_submit_in *in,
+                     const struct dedup_key *key, struct ff_dedup *row)
+{
+    if (row)
+        ff_work_edit(work, row);
+    else
+        row = ff_work_insert(work, FF_TABLE_DEDUP, &key->row);
+    row->partition_key = in->id.partition;
+    row->execution_id = in->id.uuid;
+    row->hash = hash_of(in);
+    row->expires_at_ms = ff_add_i64_clamped(work->now_ms, in->policy.dedup_window_ms);
+}
+
+static bool is_leaving(struct ff_work *work, const struct ff_submit_in *in)
+{
+    const struct ff_execution key = {.partition_key = in->id.partition,
+                                     .execution_id = in->id.uuid};
+
+    return ff_is_leaving(work, FF_TABLE_EXECUTION, &key);
+}
+
+static void insert_capset(struct ff_work *work, const struct ff_submit_in *in)
+{
+    const struct ff_capset key = {.capset_id = in->capset_id};
+    struct ff_capset *capset;
+
+    if (in->capset_id == 0 || knows_capset(work, in->capset_id) ||
+        ff_work_row(work, FF_TABLE_CAPSET, &key))
+        return;
+    capset = ff_work_insert(work, FF_TABLE_CAPSET, &key);
+    capset->tokens = in->capset_tokens;
+    capset->created_at_ms = work->now_ms;
+}
+
+static void insert_tags(struct ff_work *work, const struct ff_submit_in *in,
+                        struct ff_execution *execution)
+{
+    const struct ff_str instance = ff_str_of(work->settings->instance_tag);
+
+    for (size_t i = 0; i < in->tag_count; i++) {
+        const struct ff_tag key = {.partition_key = in->id.partition,
+                                   .execution_id = in->id.uuid,
+                                   .name = in->tags[i].name};
+        struct ff_tag *const tag = ff_work_insert_new(work, FF_TABLE_TAG, &key);
+
+        tag->value = in->tags[i].value;
+        if (ff_str_eq(in->tags[i].name, instance))
+            execution->instance_tag = in->tags[i].value;
+    }
+}
+
+static void set_input(struct ff_work *work, const struct ff_submit_in *in,
+                      struct ff_execution *execution)
+{
+    if (in->input.len > FF_PAYLOAD_INLINE_BYTES_MAX) {
+        const struct ff_payload key = {.partition_key = in->id.partition,
+                                       .execution_id = in->id.uuid,
+                                       .generation = 0,
+                                       .kind = FF_PAYLOAD_INPUT};
+        struct ff_payload *const payload = ff_work_insert_new(work, FF_TABLE_PAYLOAD, &key);
+
+        payload->data = in->input;
+        payload->content_type = in->input_type;
+        execution->flags = ff_flags_with_input(execution->flags, in->input.len);
+        return;
+    }
+    execution->input = in->input;
+    execution->input_type = in->input_type;
+}
+
+static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
+                      struct ff_execution *execution)
+{
+    const int64_t until_ms = in->delay_ms != FF_NULL64
+                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
+                                 : in->delay_until_ms;
+
+    execution->created_at_ms = work->now_ms;
+    execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
+    execution->deadline_ms = in->deadline_ms;
+    execution->deadline_at_ms = in->deadline_ms != FF_NULL64
+                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
+                                    : in->deadline_at_ms;
+}
+
+static void create(struct ff_work *work, const struct ff_submit_in *in, struct ff_submit_out *out)
+{
+    const struct ff_execution key = {.partition_key = in->id.partition,
+                                     .execution_id = in->id.uuid};
+    struct ff_execution *const execution = ff_work_insert_new(work, FF_TABLE_EXECUTION, &key);
+
+    execution->namespace = in->namespace;
+    execution->lane = in->lane;
+    execution->kind = in->kind;
+    execution->priority = (int32_t)in->priority;
+    execution->capset_id = in->capset_id;
+    execution->policy = ff_policy_pack(&in->policy, work->arena);
+    execution->submit_hash = hash_of(in);
+    set_times(work, in, execution);
+    set_input(work, in, execution);
+    insert_capset(work, in);
+    insert_tags(work, in, execution);
+    ff_execution_move(work, execution,
+                      execution->delay_until_ms == FF_NULL64 ? FF_STATE_READY_FIRST
+                                                             : FF_STATE_DELAYED_FIRST);
+    *out = (struct ff_submit_out){.id = in->id, .state = execution->state, .created = true};
+}
+
+ff_status ff_execution_submit_apply(struct ff_work *work, struct ff_submit_in *in,
+                                    struct ff_submit_out *out, struct ff_error *reterr)
+{
+    struct dedup_key by_key;
+    struct dedup_key by_id;
+    struct ff_dedup *key_row = NULL;
+    struct ff_dedup *id_row = NULL;
+    const struct ff_execution *there = NULL;
+
+    if (!ff_str_is_null(in->idempotency_key)) {
+        key_of_idempotency(in, &by_key);
+        key_row = ff_work_row(work, FF_TABLE_DEDUP, &by_key.row);
+        if (key_row && key_row->expires_at_ms > work->now_ms)
+            return duplicate(work, in, key_row, out, reterr);
+    }
+    if (in->own_id) {
+        key_of_id(in, &by_id);
+        id_row = ff_work_row(work, FF_TABLE_DEDUP, &by_id.row);
+        if (id_row && id_row->expires_at_ms > work->now_ms)
+            return duplicate(work, in, id_row, out, reterr);
+        there = ff_work_execution(work, in->id);
+    }
+    if (there) { /* the window is over, the execution still kept: an id is never given twice */
+        const struct ff_dedup first = {.namespace = FF_STR(""),
+                                       .partition_key = there->partition_key,
+                                       .execution_id = there->execution_id,
+                                       .hash = there->submit_hash};
+
+        return duplicate(work, in, &first, out, reterr);
+    }
+    if (in->own_id && is_leaving(work, in))
+        return FF_AGAIN;
+    if (!ff_str_is_null(in->idempotency_key))
+        take_key(work, in, &by_key, key_row);
+    if (in->own_id)
+        take_key(work, in, &by_id, id_row);
+    create(work, in, out);
+    return FF_OK;
+}

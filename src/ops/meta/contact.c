@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * contact.c -- meta.contact: some process has been in touch with the store since then.
+ *
+ * ff_meta "contact" holds "<since> <last>", store times in milliseconds. A process that writes soon
+ * enough after the last one continues its stretch; a gap, or a clock that ran back, begins a new
+ * one. The lapse brake reads it. Tests: tests/unit/test_ops.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/macros.h"
+#include "ops/ops-int.h"
+
+#include "base/banned.h"
+
+/* Writers are at most FF_CONTACT_WRITE_MS apart; a little late is still in time. */
+#define GAP_MS_MAX (FF_CONTACT_WRITE_MS + 2000)
+
+static struct ff_meta contact_key(void)
+{
+    return (struct ff_meta){.name = FF_STR("contact")};
+}
+
+void ff_meta_contact_need(struct ff_work *work, struct ff_contact_in *in)
+{
+    const struct ff_meta key = contact_key();
+
+    (void)in;
+    ff_work_want(work, FF_TABLE_META, &key, FF_WANT_LOCK);
+}
+
+static bool read_contact(struct ff_str value, int64_t *ret_since, int64_t *ret_last)
+{
+    const char *const space = value.len ? memchr(value.ptr, ' ', value.len) : NULL;
+    const size_t at = space ? (size_t)(space - value.ptr) : 0;
+
+    return space && ff_str_to_i64(ff_str_slice(value, 0, at), ret_since) &&
+           ff_str_to_i64(ff_str_slice(value, at + 1, value.len), ret_last);
+}
+
+ff_status ff_meta_contact_apply(struct ff_work *work, struct ff_contact_in *in,
+                                struct ff_no_out *out, struct ff_error *reterr)
+{
+    const struct ff_meta key = contact_key();
+    struct ff_meta *meta = ff_work_row(work, FF_TABLE_META, &key);
+    int64_t since_ms = ff_min_i64(in->since_ms, work->now_ms);
+    int64_t old_since_ms;
+    int64_t old_last_ms;
+
+    (void)out;
+    if (meta && read_contact(meta->value, &old_since_ms, &old_last_ms) &&
+        work->now_ms - old_last_ms <= GAP_MS_MAX && work->now_ms - old_last_ms >= -FF_CLOCK_JUMP_MS)
+        since_ms = ff_min_i64(since_ms, old_since_ms);
+    if (meta)
+        ff_work_edit(work, meta);
+    else
+        meta = ff_work_insert(work, FF_TABLE_META, &key);
+    meta->value = ff_arena_printf(work->arena, "%" PRId64 " %" PRId64, since_ms, work->now_ms);
+    return ff_arena_check(work->arena, reterr);
+}

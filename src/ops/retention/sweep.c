@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sweep.c -- retention.sweep: forget executions that ended long ago, with everything that is
+ * theirs.
+ *
+ * Flow members are left alone: they go with their flow. Keys in ff_dedup are not touched, so a
+ * dedup window is never shortened. Tests: tests/unit/test_ops.c. */
+#include "base/macros.h"
+#include "ops/ops-int.h"
+#include "ops/task.h"
+#include "sql_ids.h"
+
+#include "base/banned.h"
+
+static int64_t cutoff(const struct ff_work *work, const struct ff_retention_in *in, int64_t now_ms)
+{
+    return now_ms -
+           (in->retention_ms == FF_NULL64 ? work->settings->retention_ms : in->retention_ms);
+}
+
+void ff_retention_sweep_need(struct ff_work *work, struct ff_retention_in *in)
+{
+    struct ff_value params[FF_SQL_RETENTION_SCAN_PARAMS];
+    const struct ff_in_retention_scan scan = {.cutoff_ms = cutoff(work, in, in->learned_ms),
+                                              .namespace = in->filter.namespace,
+                                              .instance_tag = in->filter.instance_tag};
+
+    in->scan = NULL;
+    if (in->learned_ms == 0)
+        return;
+    ff_in_retention_scan_values(&scan, params);
+    in->scan =
+        ff_work_scan(work, FF_SQL_RETENTION_SCAN, params, FF_SQL_RETENTION_SCAN_PARAMS, in->limit);
+}
+
+ff_status ff_retention_sweep_apply(struct ff_work *work, struct ff_retention_in *in,
+                                   struct ff_retention_out *out, struct ff_error *reterr)
+{
+    (void)reterr;
+    *out = (struct ff_retention_out){0};
+    if (in->learned_ms == 0) {
+        in->learned_ms = work->now_ms;
+        return FF_AGAIN;
+    }
+    for (size_t i = 0; in->scan && i < in->scan->row_count; i++) {
+        struct ff_execution *const execution = in->scan->rows[i];
+
+        /* An op before us may have replayed it, or purged it already. */
+        if (execution->head.is_purged || !ff_state_is_terminal(execution->state) ||
+            execution->finished_at_ms >= cutoff(work, in, work->now_ms) ||
+            !ff_uuid_is_zero(execution->flow_id))
+            continue;
+        ff_work_purge(work, execution);
+        out->removed++;
+    }
+    /* A page of flow members alone must not make the loop spin. */
+    out->full = out->removed > 0 && (int64_t)in->scan->row_count >= in->scan->limit;
+    return FF_OK;
+}
