@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api-int.h -- what the files of src/api share: the client, answers, jobs.
+ *
+ * Only src/api includes it. Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
+#ifndef FF_API_API_INT_H
+#define FF_API_API_INT_H
+
+#include "base/arena.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "engine/engine.h"
+#include "model/ids.h"
+#include "model/policy.h"
+
+#include <flowfabric.h>
+
+#include <sys/types.h>
+
+struct ff_client {
+    struct ff_engine *engine;
+    pid_t pid; /* who opened it: threads and connections do not survive a fork */
+    int64_t timeout_ms;
+    struct ff_arena strings; /* copies of the options' texts */
+};
+
+/* FF_INVALID for NULL, FF_CLOSED after a fork. Every call starts with it. */
+FF_MUST_CHECK ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr);
+
+/* The memory of one answer; freed by ff_answer_free. */
+struct ff_memory {
+    struct ff_arena arena;
+};
+struct ff_memory *ff_memory_new(void);
+void ff_memory_free(struct ff_memory *memory);
+FF_DEFINE_FREEP(struct ff_memory, ff_memory)
+FF_DEFINE_FREEP(struct ff_job, ff_job)
+
+/* Copies for the public structs: NUL-terminated, NULL for absent. */
+const char *ff_api_text(struct ff_arena *arena, struct ff_str s);
+/* A required text: FF_INVALID naming the field when it is NULL. */
+FF_MUST_CHECK ff_status ff_api_need(const char *text, const char *field, struct ff_error *reterr);
+/* A struct of the caller, maybe an older and shorter one, into one of ours (already filled with
+ * defaults). FF_INVALID when `size` was not set. */
+FF_MUST_CHECK ff_status ff_api_sized(void *out, size_t out_bytes, const void *given, size_t size,
+                                     struct ff_error *reterr);
+
+/* A copy in the job's memory; NULL stays absent. */
+struct ff_str ff_job_text(struct ff_job *job, const char *text);
+struct ff_str ff_job_bytes(struct ff_job *job, struct ff_str bytes);
+/* Copies an array of C strings; FF_INVALID naming the field when one is NULL. */
+FF_MUST_CHECK ff_status ff_job_texts(struct ff_job *job, const char *const *texts, size_t count,
+                                     const char *field, struct ff_str **ret,
+                                     struct ff_error *reterr);
+
+/* A canonical id, fp:N:<uuid>, a bare uuid, or a unique beginning of one. May ask the store. */
+FF_MUST_CHECK ff_status ff_api_id(struct ff_client *client, const char *text,
+                                  struct ff_exec_id *ret_id, struct ff_error *reterr);
+
+/* Run one block and keep rows and cells in `arena`. */
+FF_MUST_CHECK ff_status ff_api_read(struct ff_client *client, struct ff_arena *arena, int block,
+                                    const struct ff_value *params, size_t param_count,
+                                    struct ff_read *ret, struct ff_error *reterr);
+/* The store's own time, asked for now. */
+FF_MUST_CHECK ff_status ff_api_now(struct ff_client *client, int64_t *ret_now_ms,
+                                   struct ff_error *reterr);
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* How the items of a bulk call become jobs and their answers become results. Results start with
+ * status and error, as ff_submitted and ff_task_result do. */
+struct ff_bulk_type {
+    ff_op_id op;
+    size_t max;
+    size_t result_bytes;
+    size_t large_from; /* more items than this go to the second executor; 0: never */
+    size_t (*bytes)(const void *items, size_t index);
+    /* Fill job->in, with copies of everything; names the field it does not like. */
+    ff_status (*fill)(struct ff_client *client, struct ff_job *job, const void *items, size_t index,
+                      struct ff_error *reterr);
+    void (*take)(const struct ff_job *job, void *result);
+};
+struct ff_item_head {
+    ff_status status;
+    struct ff_error error;
+};
+FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type,
+                                     const void *items, size_t count, void *results,
+                                     struct ff_error *reterr);
+
+/* Runs one job. Its status is the answer; *job is NULL afterwards if the outcome is unknown. */
+FF_MUST_CHECK ff_status ff_call_one(struct ff_client *client, struct ff_job **job,
+                                    struct ff_error *reterr);
+/* What a job that came back says; fills in the text where the engine left none. */
+ff_status ff_job_answer(const struct ff_job *job, struct ff_error *reterr);
+
+/* --- parts of answers ------------------------------------------------------------------------ */
+
+/* Everything an execution row tells; the rest (tags, input, progress, failure) stays empty. */
+FF_MUST_CHECK ff_status ff_info_from_row(struct ff_arena *arena, const struct ff_execution *row,
+                                         struct ff_info *info, struct ff_error *reterr);
+void ff_info_capabilities(struct ff_arena *arena, struct ff_str tokens, struct ff_info *info);
+const char *ff_failure_class_text(int32_t failure_class);
+FF_MUST_CHECK ff_status ff_failure_class_of(const char *text, int32_t *ret,
+                                            struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_policy_of_spec(const struct ff_policy_spec *spec,
+                                          struct ff_policy *ret_policy, struct ff_error *reterr);
+void ff_policy_spec_of(const struct ff_policy *policy, struct ff_policy_spec *spec);
+
+/* One page of a list as rows. `states` NULL: by filter->state. `ret_more`: there are more rows.
+ */
+struct ff_list_page {
+    struct ff_execution **rows;
+    size_t count;
+    bool more;
+};
+FF_MUST_CHECK ff_status ff_list_rows(struct ff_client *client, struct ff_arena *arena,
+                                     const struct ff_filter *filter, const int64_t *states,
+                                     size_t state_count, struct ff_list_page *ret,
+                                     struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_filter_take(const struct ff_filter *given, struct ff_filter *ret,
+                                       struct ff_error *reterr);
+#define FF_LIST_CURSOR_BYTES 25
+void ff_list_cursor(int64_t created_at_ms, struct ff_uuid uuid, char out[FF_CURSOR_BYTES]);
+FF_MUST_CHECK ff_status ff_list_cursor_read(const char *text, int64_t *ret_created_at_ms,
+                                            struct ff_uuid *ret_uuid, struct ff_error *reterr);
+void ff_event_cursor(int64_t event_id, char out[19]);
+FF_MUST_CHECK ff_status ff_event_cursor_read(const char *text, int64_t *ret_event_id,
+                                             struct ff_error *reterr);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * claim.c -- handing out tasks, with their inputs and tags.
+ *
+ * What the claim itself does not load (tags, inputs above 1 KiB) is read after its commit; if that
+ * fails the tasks are given back, since nobody could work on them.
+ * Tests: tests/unit/test_api.c, tests/conformance. */
+#include "api/api-int.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "model/codes.h"
+#include "model/rowset.h"
+#include "ops/execution.h"
+#include "store/sql.h"
+
+#include "base/banned.h"
+
+static ff_status claim_in(struct ff_job *job, const struct ff_claim_request *given,
+                          struct ff_claim_in *in, struct ff_error *reterr)
+{
+    static const char *const standard_lane[] = {"default"};
+    const bool has_lanes = given->lane_count > 0;
+
+    FF_TRY(ff_api_need(given->worker_id, "worker_id", reterr));
+    FF_TRY(ff_api_need(given->worker_instance_id, "worker_instance_id", reterr));
+    in->worker_id = ff_job_text(job, given->worker_id);
+    in->worker_instance_id = ff_job_text(job, given->worker_instance_id);
+    in->namespace = ff_job_text(job, given->ns);
+    in->request_id = ff_job_text(job, given->request_id);
+    in->max = given->max ? given->max : 1;
+    in->lease_ttl_ms = given->lease_ttl_ms ? given->lease_ttl_ms : FF_LEASE_TTL_MS_DEFAULT;
+    in->lane_count = has_lanes ? given->lane_count : 1;
+    FF_TRY(ff_job_texts(job, has_lanes ? given->lanes : standard_lane, in->lane_count, "lanes",
+                        &in->lanes, reterr));
+    in->kind_count = given->kind_count;
+    FF_TRY(ff_job_texts(job, given->kinds, given->kind_count, "kinds", &in->kinds, reterr));
+    in->capability_count = given->capability_count;
+    FF_TRY(ff_job_texts(job, given->capabilities, given->capability_count, "capabilities",
+                        &in->capabilities, reterr));
+    FF_TRY(ff_arena_check(&job->arena, reterr));
+    return ff_claim_prepare(in, &job->arena, reterr);
+}
+
+static ff_status claim_job(struct ff_client *client, const struct ff_claim_request *request,
+                           struct ff_job **ret_job, struct ff_error *reterr)
+{
+    struct ff_claim_request given = {0};
+
+    if (!request)
+        return ff_fail_field(reterr, FF_INVALID, "request", "there is no request");
+    FF_TRY(ff_api_sized(&given, sizeof given, request, request->size, reterr));
+    if (given.wait_ms < 0 || given.wait_ms > FF_WAIT_MS_MAX)
+        return ff_fail_field(reterr, FF_INVALID, "wait_ms", "wait_ms is 0 to %d", FF_WAIT_MS_MAX);
+
+    FF_AUTO(ff_job_freep) struct ff_job *job = ff_job_new(FF_OP_EXECUTION_CLAIM, 0);
+    struct ff_claim_in *const in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
+    if (!in)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    job->in = in;
+    FF_TRY(claim_in(job, &given, in, reterr));
+    if (given.wait_ms)
+        job->wait_until_mono_ms = ff_clock_mono_ms(ff_engine_clock(client->engine)) + given.wait_ms;
+    *ret_job = FF_STEAL(job);
+    return FF_OK;
+}
+
+static void task_from(struct ff_arena *arena, const struct ff_task_out *out, struct ff_task *task)
+{
+    *task = (struct ff_task){
+        .lease_epoch = out->lease_epoch,
+        .lease_ttl_ms = out->lease_ttl_ms,
+        .lease_expires_at_ms = out->lease_expires_at_ms,
+        .generation = out->generation,
+        .attempt_index = out->attempt_index,
+        .attempt_type = ff_attempt_type_name(out->attempt_type),
+        .kind = ff_api_text(arena, out->kind),
+        .lane = ff_api_text(arena, out->lane),
+        .ns = ff_api_text(arena, out->namespace),
+        .node = ff_api_text(arena, out->node),
+        .input = ff_arena_str(arena, out->input),
+        .input_content_type = ff_api_text(arena, out->input_type),
+        .deadline_at_ms = out->deadline_at_ms,
+    };
+    ff_exec_id_text(out->id, task->execution_id);
+    (void)ff_uuid_format(out->lease_id, task->lease_id);
+    if (!ff_uuid_is_zero(out->flow_id))
+        (void)ff_uuid_format(out->flow_id, task->flow_id);
+}
+
+/* The two scans that bring what a claim leaves out. */
+struct rest {
+    struct ff_scan *tags;
+    struct ff_scan *input; /* NULL: the task has it already */
+};
+
+static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out)
+{
+    const struct ff_in_execution_tags tags = {.partition_key = out->id.partition,
+                                              .execution_id = out->id.uuid};
+    const struct ff_in_execution_payload input = {
+        .partition_key = out->id.partition, .execution_id = out->id.uuid, .kind = FF_PAYLOAD_INPUT};
+    struct ff_value values[FF_SQL_EXECUTION_PAYLOAD_PARAMS];
+    struct rest rest = {0};
+
+    ff_in_execution_tags_values(&tags, values);
+    rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values, FF_SQL_EXECUTION_TAGS_PARAMS,
+                               FF_TAGS_MAX);
+    if (out->input_elsewhere) {
+        ff_in_execution_payload_values(&input, values);
+        rest.input = ff_rowset_scan(rows, FF_SQL_EXECUTION_PAYLOAD, values,
+                                    FF_SQL_EXECUTION_PAYLOAD_PARAMS, 1);
+    }
+    return rest;
+}
+
+static void task_rest(struct ff_arena *arena, const struct rest *rest, struct ff_task *task)
+{
+    const size_t count = rest->tags ? rest->tags->row_count : 0;
+    struct ff_tag_pair *const tags = ff_arena_array(arena, count, sizeof *tags);
+
+    for (size_t i = 0; tags && i < count; i++) {
+        const struct ff_tag *const tag = rest->tags->rows[i];
+
+        tags[i].name = ff_api_text(arena, tag->name);
+        tags[i].value = ff_api_text(arena, tag->value);
+    }
+    task->tags = tags;
+    task->tag_count = count;
+    if (rest->input && rest->input->row_count) {
+        const struct ff_payload *const payload = rest->input->rows[0];
+
+        task->input = ff_arena_str(arena, payload->data);
+        task->input_content_type = ff_api_text(arena, payload->content_type);
+    }
+}
+
+/* One round trip for all tasks. */
+static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *out,
+                           struct ff_arena *arena, struct ff_task *tasks, struct ff_error *reterr)
+{
+    FF_AUTO(ff_memory_freep) struct ff_memory *scratch = ff_memory_new();
+    struct rest *const rests =
+        scratch ? ff_arena_array(&scratch->arena, out->task_count, sizeof *rests) : NULL;
+    struct ff_rowset rows;
+
+    if (!rests)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
+    ff_rowset_init(&rows, &scratch->arena);
+    for (size_t i = 0; i < out->task_count; i++)
+        rests[i] = rest_of(&rows, &out->tasks[i]);
+    FF_TRY(ff_arena_check(&scratch->arena, reterr));
+    FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
+    for (size_t i = 0; i < out->task_count; i++) {
+        task_rest(arena, &rests[i], &tasks[i]);
+        if (out->tasks[i].input_elsewhere && !tasks[i].input.ptr)
+            return ff_fail(reterr, FF_UNAVAILABLE, "input of %s is not there",
+                           tasks[i].execution_id);
+    }
+    return ff_arena_check(arena, reterr);
+}
+
+/* Nobody will work on them: best effort, the lease ends by itself otherwise. */
+static void give_back(struct ff_client *client, const struct ff_task *tasks, size_t count)
+{
+    struct ff_giveback *const items = ff_calloc(count, sizeof *items);
+    struct ff_task_result *const results = ff_calloc(count, sizeof *results);
+
+    for (size_t i = 0; items && results && i < count; i++) {
+        items[i].lease = ff_task_lease(&tasks[i]);
+        items[i].reason = "the task could not be handed over";
+    }
+    if (items && results && ff_release(client, items, count, results, NULL) != FF_OK) {
+        /* Nothing more can be done here. */
+    }
+    ff_free(items);
+    ff_free(results);
+}
+
+ff_status ff_claim(struct ff_client *client, const struct ff_claim_request *request,
+                   struct ff_tasks *ret_tasks, struct ff_error *reterr)
+{
+    FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
+
+    FF_TRY(ff_client_check(client, reterr));
+    if (!ret_tasks)
+        return ff_fail_field(reterr, FF_INVALID, "ret_tasks", "there is no place for the tasks");
+    FF_TRY(claim_job(client, request, &job, reterr));
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+    if (!memory)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
+    FF_TRY(ff_call_one(client, &job, reterr));
+
+    const struct ff_claim_out *const out = job->out;
+    struct ff_task *const tasks = ff_arena_array(&memory->arena, out->task_count, sizeof *tasks);
+    if (!tasks)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu tasks", out->task_count);
+    for (size_t i = 0; i < out->task_count; i++)
+        task_from(&memory->arena, &out->tasks[i], &tasks[i]);
+    if (out->task_count) {
+        const ff_status status = read_rest(client, out, &memory->arena, tasks, reterr);
+
+        if (status != FF_OK) {
+            give_back(client, tasks, out->task_count);
+            return status;
+        }
+    }
+    *ret_tasks = (struct ff_tasks){.count = out->task_count, .items = tasks};
+    ret_tasks->memory = FF_STEAL(memory);
+    return FF_OK;
+}

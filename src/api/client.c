@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * client.c -- opening and closing: a store, an engine on it, and who may use them.
+ *
+ * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
+#include "api/api-int.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+#define TIMEOUT_MS_DEFAULT 30000
+#define STRINGS_BYTES_MAX  65536
+#define CHUNK_BYTES        4096
+
+ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr)
+{
+    if (!client)
+        return ff_fail_field(reterr, FF_INVALID, "client", "there is no client");
+    if (client->pid != getpid())
+        return ff_fail(reterr, FF_CLOSED, "a client cannot be used after fork");
+    return FF_OK;
+}
+
+static void client_free(struct ff_client *client)
+{
+    if (!client)
+        return;
+    ff_engine_free(client->engine);
+    ff_arena_done(&client->strings);
+    ff_free(client);
+}
+FF_DEFINE_FREEP(struct ff_client, client)
+
+static const char *keep(struct ff_client *client, const char *text)
+{
+    return text ? ff_arena_str(&client->strings, ff_str_of(text)).ptr : NULL;
+}
+
+static ff_status renewals_of(const char *text, struct ff_settings *settings,
+                             struct ff_error *reterr)
+{
+    const struct ff_str given = ff_str_of(text);
+
+    if (!text || ff_str_eq(given, FF_STR("sampled")))
+        settings->event_renewals = FF_RENEWALS_SAMPLED;
+    else if (ff_str_eq(given, FF_STR("all")))
+        settings->event_renewals = FF_RENEWALS_ALL;
+    else if (ff_str_eq(given, FF_STR("none")))
+        settings->event_renewals = FF_RENEWALS_NONE;
+    else
+        return ff_fail_field(reterr, FF_INVALID, "event_renewals",
+                             "event_renewals is 'sampled', 'all' or 'none', not '%s'", text);
+    return FF_OK;
+}
+
+static ff_status engine_options(struct ff_client *client, const struct ff_options *given,
+                                struct ff_engine_options *out, struct ff_error *reterr)
+{
+    ff_engine_options_default(out);
+    ff_settings_default(&out->settings);
+    out->threads = true;
+    out->loops = !given->passive;
+    out->executors = given->executors;
+    out->clock = ff_clock_system();
+    out->random = ff_random_system();
+    if (given->executors < 0 || given->executors > 16)
+        return ff_fail_field(reterr, FF_INVALID, "executors", "executors is 0 to 16");
+    if (given->timeout_ms < 0 || given->timeout_ms > FF_DURATION_MS_MAX)
+        return ff_fail_field(reterr, FF_INVALID, "timeout_ms", "timeout_ms is out of range");
+    if (given->retention_ms < 0 || given->retention_ms > FF_DURATION_MS_MAX)
+        return ff_fail_field(reterr, FF_INVALID, "retention_ms", "retention_ms is out of range");
+    if (given->retention_ms)
+        out->settings.retention_ms = given->retention_ms;
+    if (given->instance_tag)
+        out->settings.instance_tag = keep(client, given->instance_tag);
+    out->filter.namespace = ff_str_of(keep(client, given->scan_ns));
+    out->filter.instance_tag = ff_str_of(keep(client, given->scan_instance));
+    FF_TRY(renewals_of(given->event_renewals, &out->settings, reterr));
+    return ff_arena_check(&client->strings, reterr);
+}
+
+static struct ff_store_options store_options(const char *url, bool migrate, bool create)
+{
+    return (struct ff_store_options){
+        .url = url,
+        .migrate = migrate,
+        .create = create,
+        .clock = ff_clock_system(),
+        .random = ff_random_system(),
+    };
+}
+
+ff_status ff_open(const char *url, const struct ff_options *options, struct ff_client **ret_client,
+                  struct ff_error *reterr)
+{
+    struct ff_options given = {.size = sizeof given};
+    struct ff_engine_options engine;
+
+    FF_TRY(ff_api_need(url, "url", reterr));
+    if (!ret_client)
+        return ff_fail_field(reterr, FF_INVALID, "ret_client", "there is no place for the client");
+    if (options)
+        FF_TRY(ff_api_sized(&given, sizeof given, options, options->size, reterr));
+
+    FF_AUTO(client_freep) struct ff_client *client = ff_calloc(1, sizeof *client);
+    if (!client)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
+    ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
+    client->pid = getpid();
+    client->timeout_ms = given.timeout_ms ? given.timeout_ms : TIMEOUT_MS_DEFAULT;
+    FF_TRY(engine_options(client, &given, &engine, reterr));
+
+    const struct ff_store_options store = store_options(url, given.migrate, !given.must_exist);
+    FF_TRY(ff_store_open(&store, &engine.store, reterr));
+    const ff_status status = ff_engine_new(&engine, &client->engine, reterr);
+    if (status != FF_OK) {
+        ff_store_free(engine.store);
+        return status;
+    }
+    *ret_client = FF_STEAL(client);
+    return FF_OK;
+}
+
+size_t ff_close(struct ff_client *client, int64_t grace_ms)
+{
+    if (!client)
+        return 0;
+    /* In a child its threads do not exist: there is nothing to stop, and joining would hang. */
+    if (client->pid != getpid())
+        return 0;
+
+    const size_t left = ff_engine_close(client->engine, ff_max_i64(grace_ms, 0));
+
+    client_free(client);
+    return left;
+}
+
+ff_status ff_migrate(const char *url, bool dry_run, int32_t *ret_from, int32_t *ret_to,
+                     struct ff_error *reterr)
+{
+    struct ff_store *store = NULL;
+    int32_t from = 0, to = 0;
+
+    FF_TRY(ff_api_need(url, "url", reterr));
+    const struct ff_store_options options = store_options(url, !dry_run, !dry_run);
+
+    FF_TRY(ff_store_open(&options, &store, reterr));
+    const ff_status status = store->ops->migrate(store, dry_run, &from, &to, reterr);
+    ff_store_free(store);
+    if (status == FF_OK) {
+        if (ret_from)
+            *ret_from = from;
+        if (ret_to)
+            *ret_to = to;
+    }
+    return status;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------
+ */
+
+struct ff_memory *ff_memory_new(void)
+{
+    struct ff_memory *const memory = ff_calloc(1, sizeof *memory);
+
+    if (memory)
+        ff_arena_init(&memory->arena, CHUNK_BYTES, FF_ARENA_BYTES_MAX);
+    return memory;
+}
+
+void ff_memory_free(struct ff_memory *memory)
+{
+    if (!memory)
+        return;
+    ff_arena_done(&memory->arena);
+    ff_free(memory);
+}
+
+void ff_answer_free(void *answer)
+{
+    struct ff_memory **const memory = answer;
+
+    if (!memory)
+        return;
+    ff_memory_free(*memory);
+    *memory = NULL;
+}
+
+const char *ff_api_text(struct ff_arena *arena, struct ff_str s)
+{
+    return ff_arena_str(arena, s).ptr;
+}
+
+ff_status ff_api_need(const char *text, const char *field, struct ff_error *reterr)
+{
+    if (!text)
+        return ff_fail_field(reterr, FF_INVALID, field, "%s is required", field);
+    return FF_OK;
+}
+
+ff_status ff_api_sized(void *out, size_t out_bytes, const void *given, size_t size,
+                       struct ff_error *reterr)
+{
+    /* An older caller knows fewer fields, a newer one more; ours keep their defaults. */
+    if (size < sizeof(size_t) || size > 65536)
+        return ff_fail_field(reterr, FF_INVALID, "size", "size of the struct is not set");
+    memcpy(out, given, ff_min_size(size, out_bytes));
+    return FF_OK;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * explain.c -- why an execution is not running, or who runs it, or how it ended.
+ *
+ * Built from what the other calls read; codes are stable, details are for people. A waiting
+ * execution may have several reasons: all that apply are told.
+ * Tests: tests/unit/test_api.c. */
+#include "api/api-int.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#include "base/banned.h"
+
+#define REASONS_MAX      16
+#define DETAIL_BYTES_MAX 1024
+#define DEADLINE_NEAR_MS 60000
+
+struct explainer {
+    struct ff_client *client;
+    struct ff_arena *arena;
+    const struct ff_info *info;
+    int64_t now_ms;
+    struct ff_reason items[REASONS_MAX];
+    size_t count;
+};
+
+FF_PRINTF(3, 4)
+static void add(struct explainer *e, const char *code, const char *fmt, ...)
+{
+    char detail[DETAIL_BYTES_MAX];
+    va_list args;
+
+    if (e->count == REASONS_MAX)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(detail, sizeof detail, fmt, args);
+    va_end(args);
+    e->items[e->count++] =
+        (struct ff_reason){.code = code, .detail = ff_api_text(e->arena, ff_str_of(detail))};
+}
+
+/* "2026-01-31T23:59:59.999Z, in 4.2 s" */
+static const char *when(const struct explainer *e, int64_t at_ms, char out[64])
+{
+    const double seconds = (double)(at_ms - e->now_ms) / 1000;
+    char time[FF_TIME_TEXT_BYTES];
+
+    (void)ff_time_format_utc(at_ms, time);
+    if (seconds >= 0)
+        (void)snprintf(out, 64, "%s, in %.1f s", time, seconds);
+    else
+        (void)snprintf(out, 64, "%s, %.1f s ago", time, -seconds);
+    return out;
+}
+
+static void explain_finished(struct explainer *e)
+{
+    const struct ff_info *const info = e->info;
+    char at[64];
+
+    add(e, "finished", "ended as '%s' at %s", info->terminal_outcome,
+        when(e, info->finished_at_ms, at));
+    if (info->cancel_reason || info->cancelled_by)
+        add(e, "cancelled", "cancelled by %s: %s",
+            info->cancelled_by ? info->cancelled_by : "somebody",
+            info->cancel_reason ? info->cancel_reason : "no reason given");
+    if (info->failure_message)
+        add(e, "failure", "last attempt failed (%s): %s",
+            info->failure_class ? info->failure_class : "unknown class", info->failure_message);
+}
+
+static void explain_active(struct explainer *e)
+{
+    const struct ff_info *const info = e->info;
+    const bool has_lapsed = info->lease_expires_at_ms <= e->now_ms;
+    char until[64];
+
+    if (strcmp(info->ownership_state, "lease_expired_reclaimable") == 0) {
+        add(e, "reclaimable",
+            "the lease of worker '%s' (instance '%s') has lapsed; the next claim continues attempt "
+            "%d",
+            info->worker_id, info->worker_instance_id, (int)info->attempt_index);
+        return;
+    }
+    (void)when(e, info->lease_expires_at_ms, until);
+    add(e, has_lapsed ? "lease_lapsed" : "leased",
+        has_lapsed ? "worker '%s' (instance '%s') let its lease lapse at %s; the next timer tick "
+                     "acts on it"
+                   : "worker '%s' (instance '%s') works on it, its lease lasts until %s",
+        info->worker_id, info->worker_instance_id, until);
+    if (info->has_progress && info->progress_percent >= 0)
+        add(e, "progress", "%d %% done%s%s", (int)info->progress_percent,
+            info->progress_message ? ": " : "",
+            info->progress_message ? info->progress_message : "");
+}
+
+static void explain_delayed(struct explainer *e)
+{
+    const struct ff_info *const info = e->info;
+    char until[64];
+
+    if (info->delay_until_ms == FF_ABSENT_MS)
+        return;
+    (void)when(e, info->delay_until_ms, until);
+    if (strcmp(info->blocking_reason, "waiting_for_retry_backoff") == 0)
+        add(e, "retry_backoff", "retry %d of %d waits until %s", (int)info->retry_count,
+            (int)info->policy.max_retries, until);
+    else
+        add(e, "delayed", "not before %s", until);
+    if (info->failure_message)
+        add(e, "failure", "last attempt failed (%s): %s",
+            info->failure_class ? info->failure_class : "unknown class", info->failure_message);
+}
+
+/* ---- waiting for a worker ---------------------------------------------------------------------
+ */
+
+/* Is `name` one of the names in "a,b,c"? */
+static bool listed(const char *names, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (const char *at = names; at && *at;) {
+        const size_t part = strcspn(at, ",");
+
+        if (part == len && memcmp(at, name, len) == 0)
+            return true;
+        at += part + (at[part] == ',');
+    }
+    return false;
+}
+
+/* How far the live workers are from taking it; the best one counts. */
+struct match {
+    size_t live, on_lane, of_kind, in_namespace, able;
+    const struct ff_worker_info *nearest; /* lacks only capabilities */
+    size_t nearest_missing;
+};
+
+static size_t missing_of(const struct ff_info *info, const char *offered)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < info->required_capability_count; i++)
+        missing += !listed(offered, info->required_capabilities[i]);
+    return missing;
+}
+
+static struct match match_workers(const struct ff_info *info, const struct ff_worker_list *workers)
+{
+    struct match match = {0};
+
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct ff_worker_info *const worker = &workers->items[i];
+
+        if (!worker->live)
+            continue;
+        match.live++;
+        if (!listed(worker->lanes, info->lane))
+            continue;
+        match.on_lane++;
+        if (worker->kinds && worker->kinds[0] && !listed(worker->kinds, info->kind))
+            continue;
+        match.of_kind++;
+        if (worker->ns && worker->ns[0] && strcmp(worker->ns, info->ns) != 0)
+            continue;
+        match.in_namespace++;
+        const size_t missing = missing_of(info, worker->capabilities);
+        if (!missing) {
+            match.able++;
+        } else if (!match.nearest || missing < match.nearest_missing) {
+            match.nearest = worker;
+            match.nearest_missing = missing;
+        }
+    }
+    return match;
+}
+
+static void explain_capability(struct explainer *e, const struct match *match)
+{
+    const struct ff_info *const info = e->info;
+    char names[512] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < info->required_capability_count; i++) {
+        const char *const name = info->required_capabilities[i];
+
+        if (!listed(match->nearest->capabilities, name) && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%s'", used ? ", " : "",
+                                     name);
+    }
+    add(e, "no_capability", "no live worker offers all it needs; the nearest, '%s', lacks %s",
+        match->nearest->worker_id, names);
+}
+
+static ff_status explain_workers(struct explainer *e, struct ff_error *reterr)
+{
+    const struct ff_info *const info = e->info;
+    FF_AUTO(ff_answer_free) struct ff_worker_list workers = {0};
+
+    FF_TRY(ff_workers(e->client, &workers, reterr));
+    const struct match match = match_workers(info, &workers);
+    if (match.able)
+        return FF_OK;
+    if (!match.live)
+        add(e, "no_worker", "there is no live worker at all");
+    else if (!match.on_lane)
+        add(e, "no_worker", "no live worker offers lane '%s'", info->lane);
+    else if (!match.of_kind)
+        add(e, "no_worker", "no live worker on lane '%s' offers kind '%s'", info->lane, info->kind);
+    else if (!match.in_namespace)
+        add(e, "no_worker", "no live worker on lane '%s' serves namespace '%s'", info->lane,
+            info->ns);
+    else
+        explain_capability(e, &match);
+    return FF_OK;
+}
+
+static ff_status explain_lane(struct explainer *e, struct ff_error *reterr)
+{
+    FF_AUTO(ff_answer_free) struct ff_lane_list lanes = {0};
+
+    FF_TRY(ff_lanes(e->client, &lanes, reterr));
+    for (size_t i = 0; i < lanes.count; i++) {
+        const struct ff_lane_info *const lane = &lanes.items[i];
+
+        if (strcmp(lane->lane, e->info->lane) != 0)
+            continue;
+        if (lane->paused)
+            add(e, "paused_lane", "lane '%s' is paused: %s", lane->lane,
+                lane->paused_reason ? lane->paused_reason : "no reason given");
+        if (lane->waiting > 1)
+            add(e, "queue", "%" PRId64 " executions wait on lane '%s', this one with priority %d",
+                lane->waiting, lane->lane, (int)e->info->priority);
+    }
+    return FF_OK;
+}
+
+static ff_status explain_waiting(struct explainer *e, struct ff_error *reterr)
+{
+    FF_TRY(explain_lane(e, reterr));
+    FF_TRY(explain_workers(e, reterr));
+    if (!e->count)
+        add(e, "ready", "it is next on lane '%s' as soon as a worker asks", e->info->lane);
+    return FF_OK;
+}
+
+static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
+{
+    const struct ff_info *const info = e->info;
+    char at[64];
+
+    if (info->finished) {
+        explain_finished(e);
+        return FF_OK;
+    }
+    if (strcmp(info->lifecycle_phase, "active") == 0)
+        explain_active(e);
+    else if (strcmp(info->eligibility_state, "blocked_by_dependencies") == 0)
+        add(e, "dependencies", "it waits for other executions of its flow");
+    else if (strcmp(info->eligibility_state, "eligible_now") == 0)
+        FF_TRY(explain_waiting(e, reterr));
+    else
+        explain_delayed(e);
+    if (info->deadline_at_ms != FF_ABSENT_MS)
+        add(e, info->deadline_at_ms - e->now_ms < DEADLINE_NEAR_MS ? "deadline_near" : "deadline",
+            "it expires at %s", when(e, info->deadline_at_ms, at));
+    return FF_OK;
+}
+
+ff_status ff_explain(struct ff_client *client, const char *execution_id, struct ff_explanation *ret,
+                     struct ff_error *reterr)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
+    struct explainer e = {.client = client};
+
+    FF_TRY(ff_get(client, execution_id, &whole, reterr));
+    FF_TRY(ff_api_now(client, &e.now_ms, reterr));
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+    if (!memory)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
+    e.arena = &memory->arena;
+    e.info = &whole.items[0];
+    FF_TRY(explain_all(&e, reterr));
+    *ret = (struct ff_explanation){
+        .public_state = e.info->public_state,
+        .count = e.count,
+        .items = ff_arena_copy(e.arena, e.items, e.count * sizeof e.items[0]),
+    };
+    memcpy(ret->execution_id, e.info->execution_id, sizeof ret->execution_id);
+    FF_TRY(ff_arena_check(e.arena, reterr));
+    ret->memory = FF_STEAL(memory);
+    return FF_OK;
+}

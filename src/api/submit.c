@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * submit.c -- accepting executions, one to a thousand in a call.
+ *
+ * The rules are in src/ops/execution/submit.c; here the caller's structs become its input.
+ * Tests: tests/unit/test_api.c, tests/conformance. */
+#include "api/api-int.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "model/states.h"
+#include "ops/execution.h"
+
+#include "base/banned.h"
+
+/* From here on a call would keep the first executor from everybody else for too long. */
+#define LARGE_FROM 100
+
+void ff_submission_init(struct ff_submission *submission)
+{
+    if (!submission)
+        return;
+    *submission = (struct ff_submission){
+        .size = sizeof *submission,
+        .delay_ms = FF_ABSENT_MS,
+        .delay_until_ms = FF_ABSENT_MS,
+        .deadline_ms = FF_ABSENT_MS,
+        .deadline_at_ms = FF_ABSENT_MS,
+    };
+}
+
+/* The caller's array may have another stride than ours: a struct of its own version. */
+static const struct ff_submission *item_at(const void *items, size_t index)
+{
+    const struct ff_submission *const first = items;
+
+    return (const struct ff_submission *)(const void *)((const char *)items + index * first->size);
+}
+
+static size_t submit_bytes(const void *items, size_t index)
+{
+    const struct ff_submission *const first = items;
+
+    if (first->size < offsetof(struct ff_submission, input_content_type))
+        return 0;
+    return item_at(items, index)->input.len;
+}
+
+static ff_status submit_id(struct ff_client *client, const char *text, struct ff_submit_in *in,
+                           struct ff_error *reterr)
+{
+    struct ff_uuid bare;
+    uint8_t random[10];
+
+    if (!text) {
+        ff_engine_random(client->engine, random, sizeof random);
+        in->id = ff_exec_id_mint(ff_engine_now_ms(client->engine), random);
+        return FF_OK;
+    }
+    if (ff_uuid_parse(ff_str_of(text), &bare))
+        return ff_fail_field(reterr, FF_INVALID, "execution_id",
+                             "id '%s' has no partition: {fp:N}:<uuid> is needed", text);
+    in->own_id = true;
+    return ff_exec_id_parse(ff_str_of(text), &in->id, reterr);
+}
+
+static ff_status submit_tags(struct ff_job *job, const struct ff_submission *item,
+                             struct ff_submit_in *in, struct ff_error *reterr)
+{
+    if (item->tag_count && !item->tags)
+        return ff_fail_field(reterr, FF_INVALID, "tags", "tags are counted but not given");
+    if (item->tag_count > FF_TAGS_MAX)
+        return ff_fail_field(reterr, FF_TOO_LARGE, "tags", "%zu tags, at most %d are allowed",
+                             item->tag_count, FF_TAGS_MAX);
+    in->tags = ff_arena_array(&job->arena, item->tag_count, sizeof *in->tags);
+    in->tag_count = item->tag_count;
+    for (size_t i = 0; in->tags && i < item->tag_count; i++) {
+        if (!item->tags[i].name || !item->tags[i].value)
+            return ff_fail_field(reterr, FF_INVALID, "tags", "a tag has no name or no value");
+        in->tags[i].name = ff_job_text(job, item->tags[i].name);
+        in->tags[i].value = ff_job_text(job, item->tags[i].value);
+    }
+    return FF_OK;
+}
+
+static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const void *items,
+                             size_t index, struct ff_error *reterr)
+{
+    const struct ff_settings *const settings = ff_engine_settings(client->engine);
+    const struct ff_submission *const first = items;
+    struct ff_submission item;
+
+    ff_submission_init(&item);
+    FF_TRY(ff_api_sized(&item, sizeof item, item_at(items, index), first->size, reterr));
+    if (item.size != first->size)
+        return ff_fail_field(reterr, FF_INVALID, "size", "items of one call differ in size");
+    FF_TRY(ff_api_need(item.kind, "kind", reterr));
+    if (item.input.ptr && (int64_t)item.input.len > settings->input_bytes_max)
+        return ff_fail_field(reterr, FF_TOO_LARGE, "input",
+                             "input of %zu bytes, at most %" PRId64 " are allowed", item.input.len,
+                             settings->input_bytes_max);
+
+    struct ff_submit_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+    if (!in)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    *in = (struct ff_submit_in){
+        .namespace = ff_job_text(job, item.ns),
+        .lane = ff_job_text(job, item.lane),
+        .kind = ff_job_text(job, item.kind),
+        .input = ff_job_bytes(job, item.input),
+        .input_type = ff_job_text(job, item.input_content_type),
+        .priority = item.priority,
+        .idempotency_key = ff_job_text(job, item.idempotency_key),
+        .delay_ms = item.delay_ms,
+        .delay_until_ms = item.delay_until_ms,
+        .deadline_ms = item.deadline_ms,
+        .deadline_at_ms = item.deadline_at_ms,
+        .capability_count = item.required_capability_count,
+    };
+    FF_TRY(submit_id(client, item.execution_id, in, reterr));
+    FF_TRY(submit_tags(job, &item, in, reterr));
+    FF_TRY(ff_job_texts(job, item.required_capabilities, item.required_capability_count,
+                        "required_capabilities", &in->capabilities, reterr));
+    FF_TRY(ff_policy_of_spec(item.policy, &in->policy, reterr));
+    FF_TRY(ff_arena_check(&job->arena, reterr));
+    job->in = in;
+    return ff_submit_prepare(in, settings, &job->arena, reterr);
+}
+
+static void submit_take(const struct ff_job *job, void *result)
+{
+    const struct ff_submit_out *const out = job->out;
+    struct ff_submitted *const submitted = result;
+
+    ff_exec_id_text(out->id, submitted->execution_id);
+    submitted->public_state = ff_state_public_name(out->state);
+    submitted->created = out->created;
+}
+
+ff_status ff_submit(struct ff_client *client, const struct ff_submission *items, size_t count,
+                    struct ff_submitted *ret_items, struct ff_error *reterr)
+{
+    static const struct ff_bulk_type type = {
+        .op = FF_OP_EXECUTION_SUBMIT,
+        .max = FF_SUBMIT_MAX,
+        .result_bytes = sizeof *ret_items,
+        .large_from = LARGE_FROM,
+        .bytes = submit_bytes,
+        .fill = submit_fill,
+        .take = submit_take,
+    };
+
+    return ff_bulk_call(client, &type, items, count, ret_items, reterr);
+}
