@@ -194,7 +194,7 @@ static bool unpack(struct ff_str packed, struct ff_policy *policy)
     const uint8_t *const bytes = (const uint8_t *)packed.ptr;
     int64_t numbers[NUMBER_COUNT];
     size_t at = HEAD_BYTES;
-    uint16_t fields;
+    unsigned fields;
 
     if (packed.len < HEAD_BYTES || bytes[0] != PACK_VERSION)
         return false;
