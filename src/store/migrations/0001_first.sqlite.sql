@@ -260,7 +260,7 @@ CREATE INDEX ff_execution_flow ON ff_execution (flow_id, execution_id) WHERE flo
 CREATE INDEX ff_execution_blocked ON ff_execution (lane, created_at_ms)
  WHERE state IN ({{public:waiting_children}});
 
-CREATE INDEX ff_tag_value ON ff_tag (name, value, execution_id);
+CREATE INDEX ff_tag_value ON ff_tag (name, value, partition_key, execution_id);
 
 CREATE INDEX ff_outbox_pending ON ff_outbox (not_before_ms) WHERE dispatched_at_ms IS NULL;
 
