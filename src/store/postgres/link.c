@@ -122,9 +122,7 @@ static void connect_failed(struct ff_pg_link *link, const char *message)
     link->retry_at_ms = ff_clock_mono_ms(link->clock) + RETRY_MS;
     link->failure = (struct ff_pg_failure){.failed = true, .outcome = FF_CALLED_STOP};
     (void)snprintf(link->failure.message, sizeof link->failure.message, "%s", message);
-    for (char *at = link->failure.message; *at; at++)
-        if (*at == '\n')
-            *at = at[1] ? ' ' : '\0';
+    link->failure.message[strcspn(link->failure.message, "\n")] = '\0'; /* the rest is advice */
     ff_pg_link_drop(link);
 }
 

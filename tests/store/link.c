@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * link.c -- connections come and go; hints arrive; one round trip is quick. */
+#include "store_ring.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#include "base/banned.h"
+
+static int64_t now_ms(void)
+{
+    const struct ff_clock clock = ff_clock_system();
+
+    return ff_clock_mono_ms(&clock);
+}
+
+/* Tries again, as the executor does, until the store serves or the time is over. */
+static bool put_soon(struct ff_session *session, const char *name)
+{
+    const int64_t until_ms = now_ms() + CALL_MS;
+
+    while (now_ms() < until_ms)
+        if (put_meta(session, name, "v") == FF_CALLED_OK)
+            return true;
+        else
+            (void)poll(NULL, 0, 10);
+    return false;
+}
+
+static void crash_of_the_server(void)
+{
+    struct ff_store *const store = store_open("");
+    struct ff_session *const session = session_open(store);
+    char command[256];
+    bool good = session && put_meta(session, "x", "v") == FF_CALLED_OK;
+
+    (void)snprintf(command, sizeof command, "tests/support/pg-private restart %s",
+                   getenv("FF_TEST_PG_DIR"));
+    good = good && system(command) == 0;
+    good = good && put_soon(session, "y");
+    (void)disturb("SELECT 1"); /* notices that its own connection is gone */
+    good = good && !strcmp(stored_meta("x"), "v") && !strcmp(stored_meta("y"), "v");
+    if (session)
+        session->ops->free(session);
+    ff_store_free(store);
+    CHECK(good);
+}
+
+static void no_server_is_stop(void)
+{
+    struct ff_store *const store = store_open("");
+    struct ff_session *const session = session_open(store);
+    const char *const host = getenv("FF_TEST_PG_DIR");
+    char from[128];
+    char to[128];
+    struct batch batch;
+    bool good = session != NULL;
+
+    /* The socket out of the way: connecting fails at once. */
+    (void)snprintf(from, sizeof from, "%s/.s.PGSQL.5432", host);
+    (void)snprintf(to, sizeof to, "%s/away", host);
+    batch_init(&batch);
+    good = good && rename(from, to) == 0;
+    good = good && batch_call(&batch, session, FF_CALL_LOAD) == FF_CALLED_STOP;
+    good = good && batch.call.error.status == FF_UNAVAILABLE;
+    /* Within the back-off the answer is the same and comes at once. */
+    good = good && batch_call(&batch, session, FF_CALL_LOAD) == FF_CALLED_STOP;
+    good = rename(to, from) == 0 && good;
+    good = good && put_soon(session, "x");
+    batch_done(&batch);
+    if (session)
+        session->ops->free(session);
+    ff_store_free(store);
+    CHECK(good);
+}
+
+static bool hears(struct ff_store *store, struct ff_store *sender, int64_t wait_ms)
+{
+    const int64_t until_ms = now_ms() + wait_ms;
+
+    while (now_ms() < until_ms) {
+        if (sender)
+            (void)sender->ops->notified(sender); /* also sends what waits */
+        if (store->ops->notified(store))
+            return true;
+    }
+    return false;
+}
+
+static void hints_arrive(void)
+{
+    struct ff_store *const a = store_open("");
+    struct ff_store *const b = store_open("");
+    bool good = a && b && a->facts.notify;
+
+    /* The first answer only says that listening has begun. */
+    good = good && hears(a, NULL, CALL_MS) && hears(b, NULL, CALL_MS);
+    good = good && !hears(b, NULL, 50);
+    if (good)
+        a->ops->notify(a);
+    good = good && hears(b, a, CALL_MS);
+    good = good && !hears(a, NULL, 50); /* not one's own */
+    ff_store_free(a);
+    ff_store_free(b);
+    CHECK(good);
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Not a test of speed: it only prints what a batch takes. */
+
+enum { ROWS = 500, ROUNDS = 40 };
+
+static bool one_round(struct ff_session *session, bool insert, int64_t took_us[2])
+{
+    struct batch batch;
+    struct timespec t[3];
+    bool good;
+
+    batch_init(&batch);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        struct ff_execution key = {.partition_key = (int32_t)(i % 256)};
+
+        memcpy(key.execution_id.b, &i, sizeof i);
+        key.execution_id.b[15] = 1;
+        if (!insert)
+            (void)ff_rowset_want(&batch.rows, FF_TABLE_EXECUTION, &key, FF_WANT_LOCK);
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &t[0]);
+    good = batch_call(&batch, session, FF_CALL_LOAD) == FF_CALLED_OK;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t[1]);
+    ff_rowset_op_begin(&batch.rows, 1);
+    for (struct ff_entry *e = batch.rows.entries[FF_TABLE_EXECUTION]; e; e = e->next) {
+        struct ff_event *const event = ff_rowset_event(&batch.rows);
+
+        event->kind = event->type = 1;
+        event->at_ms = batch.call.now_ms;
+        event->note = FF_STR("something short");
+        ff_rowset_edit(&batch.rows, e->row);
+        ((struct ff_execution *)e->row)->version++;
+    }
+    for (uint32_t i = 0; insert && i < ROWS; i++)
+        (void)new_execution(&batch, i);
+    good = good && batch_call(&batch, session, FF_CALL_SAVE) == FF_CALLED_OK;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t[2]);
+    for (int i = 0; i < 2; i++)
+        took_us[i] +=
+            (t[i + 1].tv_sec - t[i].tv_sec) * 1000000 + (t[i + 1].tv_nsec - t[i].tv_nsec) / 1000;
+    batch_done(&batch);
+    return good;
+}
+
+static void batch_of_500(void)
+{
+    struct ff_store *const store = store_open("");
+    struct ff_session *const session = session_open(store);
+    int64_t ignored[2] = {0};
+    int64_t took_us[2] = {0};
+    bool good = session && one_round(session, true, ignored);
+
+    for (int i = 0; good && i < ROUNDS; i++)
+        good = one_round(session, false, took_us);
+    printf("# %d updates and %d events: load %.2f ms, save and commit %.2f ms\n", ROWS, ROWS,
+           (double)took_us[0] / ROUNDS / 1000, (double)took_us[1] / ROUNDS / 1000);
+    if (session)
+        session->ops->free(session);
+    ff_store_free(store);
+    CHECK(good);
+}
+
+const struct test link_tests[] = {
+    {"link__hints_arrive", hints_arrive},
+    {"link__batch_of_500_rows", batch_of_500},
+    {"link__no_server_is_stop", no_server_is_stop},
+    {"link__crash_of_the_server_is_survived", crash_of_the_server},
+    {NULL, NULL},
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * schema.c -- migrations: once, by one, forward only, and never silently wrong. */
+#include "store_ring.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "store/sql.h"
+
+#include "base/banned.h"
+
+enum { RACERS = 6 };
+
+static ff_status open_status(struct ff_error *reterr)
+{
+    const struct ff_store_options options = {.url = test_url("")};
+    struct ff_store *store = NULL;
+    const ff_status status = ff_store_open(&options, &store, reterr);
+
+    ff_store_free(status == FF_OK ? store : NULL);
+    return status;
+}
+
+static void racing_processes_migrate_once(void)
+{
+    int good = 0;
+
+    (void)fflush(stdout);
+    for (int i = 0; i < RACERS; i++)
+        if (fork() == 0)
+            _exit(open_status(NULL) == FF_OK ? 0 : 1);
+    for (int i = 0; i < RACERS; i++) {
+        int status = 1;
+
+        (void)wait(&status);
+        good += status == 0;
+    }
+    CHECK(good == RACERS);
+    CHECK(disturb("SELECT count(*) FROM %s.ff_migration", test_schema()) == ff_sql_migration_count);
+}
+
+static void changed_migration_is_refused(void)
+{
+    struct ff_error error;
+
+    CHECK(open_status(NULL) == FF_OK);
+    (void)disturb("UPDATE %s.ff_migration SET checksum = 'x' WHERE version = 1", test_schema());
+    CHECK(open_status(&error) == FF_SCHEMA);
+    CHECK(strstr(error.message, "migration 1"));
+}
+
+static void newer_store_opens_if_it_says_so(void)
+{
+    const int32_t next = ff_sql_migration_count + 1;
+
+    CHECK(open_status(NULL) == FF_OK);
+    (void)disturb("INSERT INTO %s.ff_migration VALUES (%d, 'next', 'y', %d, 0)", test_schema(),
+                  next, ff_sql_migration_count);
+    CHECK(open_status(NULL) == FF_OK);
+    (void)disturb("UPDATE %s.ff_migration SET oldest_binary = %d WHERE version = %d", test_schema(),
+                  next, next);
+    CHECK(open_status(NULL) == FF_SCHEMA);
+}
+
+static void missing_column_is_named(void)
+{
+    struct ff_error error;
+
+    CHECK(open_status(NULL) == FF_OK);
+    (void)disturb("ALTER TABLE %s.ff_worker ALTER seen_at_ms DROP NOT NULL", test_schema());
+    CHECK(open_status(&error) == FF_SCHEMA && strstr(error.message, "ff_worker.seen_at_ms"));
+    (void)disturb("ALTER TABLE %s.ff_worker DROP seen_at_ms", test_schema());
+    CHECK(open_status(&error) == FF_SCHEMA && strstr(error.message, "ff_worker.seen_at_ms"));
+}
+
+static void dry_run_changes_nothing(void)
+{
+    struct ff_store *const store = store_open("");
+    int32_t from = -1;
+    int32_t to = -1;
+    ff_status status = FF_INTERNAL;
+
+    if (store)
+        status = store->ops->migrate(store, true, &from, &to, NULL);
+    ff_store_free(store);
+    CHECK(status == FF_OK && from == ff_sql_migration_count && to == from);
+}
+
+/* Every statement the generator made is one the server understands. */
+static void every_statement_can_be_prepared(void)
+{
+    int bad = 0;
+
+    CHECK(open_status(NULL) == FF_OK);
+    (void)disturb("SET search_path = %s", test_schema());
+    for (int i = 0; i < FF_SQL_COUNT; i++) {
+        const char *const text = ff_sql_blocks[i].text[FF_DIALECT_POSTGRES];
+        PGresult *const result = text ? PQprepare(disturber(), "", text, 0, NULL) : NULL;
+
+        if (text && PQresultStatus(result) != PGRES_COMMAND_OK) {
+            printf("# %s: %s", ff_sql_blocks[i].name, PQresultErrorMessage(result));
+            bad++;
+        }
+        PQclear(result);
+    }
+    (void)disturb("RESET search_path");
+    CHECK(bad == 0);
+}
+
+static void schema_name_is_checked(void)
+{
+    const struct ff_store_options options = {.url = "postgres://h/d?schema=a%20b"};
+    struct ff_store *store = NULL;
+
+    CHECK(ff_store_open(&options, &store, NULL) == FF_INVALID);
+}
+
+const struct test schema_tests[] = {
+    {"schema__racing_processes_migrate_once", racing_processes_migrate_once},
+    {"schema__changed_migration_is_refused", changed_migration_is_refused},
+    {"schema__newer_store_opens_if_it_says_so", newer_store_opens_if_it_says_so},
+    {"schema__missing_column_is_named", missing_column_is_named},
+    {"schema__dry_run_changes_nothing", dry_run_changes_nothing},
+    {"schema__every_statement_can_be_prepared", every_statement_can_be_prepared},
+    {"schema__name_is_checked", schema_name_is_checked},
+    {NULL, NULL},
+};
