@@ -60,7 +60,7 @@ bool sqlite_is_poison(int rc, bool committing)
 
 int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what)
 {
-    const bool ours = !conn->db || rc == SQLITE_MISMATCH || rc == SQLITE_NOMEM;
+    const bool ours = !conn->db || sqlite3_extended_errcode(conn->db) != rc;
 
     snprintf(conn->problem, sizeof conn->problem, "cannot %s%s%s%s: %s", doing, what ? " '" : "",
              what ? what : "", what ? "'" : "",

@@ -9,6 +9,7 @@
 #include "store/sqlite/sqlite-int.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,6 +90,18 @@ static int set_clock(struct sqlite_session *s, struct ff_call *call)
     return rc;
 }
 
+/* A row seen before the lock is gone: nothing but its key may be left of it. Key columns stand
+ * first in the struct. */
+static void forget_row(struct ff_rowset *rows, struct ff_entry *entry)
+{
+    const struct ff_table_info *const info = &ff_tables[entry->table];
+    const size_t from = info->cols[info->key_count].offset;
+    const char *const fresh = ff_rowset_row_new(rows, entry->table);
+
+    if (fresh)
+        memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
+}
+
 /* One key: the row goes straight into the entry. */
 static int load_entry(struct sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry)
 {
@@ -99,7 +112,7 @@ static int load_entry(struct sqlite_conn *conn, struct ff_rowset *rows, struct f
     for (int i = 0; rc == SQLITE_OK && i < info->key_count; i++)
         rc = sqlite_bind_col(stmt, i + 1, &info->cols[i], entry->row);
     if (rc != SQLITE_OK)
-        return rc;
+        return sqlite_note(conn, rc, "ask for a row of", info->name);
     rc = sqlite_step(conn, stmt, "read", info->name);
     if (rc == SQLITE_ROW) {
         rc = sqlite_get_cols(stmt, info, info->key_count, entry->row, rows->arena);
@@ -110,7 +123,7 @@ static int load_entry(struct sqlite_conn *conn, struct ff_rowset *rows, struct f
         entry->found = FF_FOUND_ROW;
     } else if (rc == SQLITE_OK) {
         if (entry->found == FF_FOUND_ROW)
-            sqlite_clear_cols(info, entry->row); /* it was there before the lock */
+            forget_row(rows, entry);
         entry->found = FF_FOUND_ABSENT;
     }
     return rc;
@@ -168,13 +181,13 @@ static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *
     int rc;
 
     if (!row)
-        return SQLITE_NOMEM;
+        return SQLITE_TOOBIG;
     rc = sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
     if (rc != SQLITE_OK)
         return rc;
     row = ff_rowset_put(rows, table, row, block->locks);
     if (!push(rows->arena, &scan->rows, scan->row_count, row))
-        return SQLITE_NOMEM;
+        return SQLITE_TOOBIG;
     scan->row_count++;
     return SQLITE_OK;
 }
@@ -219,7 +232,7 @@ static int load_scans(struct sqlite_conn *conn, struct ff_rowset *rows, bool loc
 
 static int check_arena(struct sqlite_conn *conn, const struct ff_arena *arena)
 {
-    return arena->failed ? sqlite_note(conn, SQLITE_NOMEM, "hold the rows", NULL) : SQLITE_OK;
+    return arena->failed ? sqlite_note(conn, SQLITE_TOOBIG, "hold the rows", NULL) : SQLITE_OK;
 }
 
 static int call_load(struct sqlite_session *s, struct ff_call *call)
@@ -282,7 +295,7 @@ static int save_row(struct sqlite_conn *conn, ff_table table, ff_change change, 
         if (col_travels(&info->cols[i], change, info->flavour))
             rc = sqlite_bind_col(stmt, ++index, &info->cols[i], row);
     if (rc != SQLITE_OK)
-        return rc;
+        return sqlite_note(conn, rc, "save a row of", info->name);
     return save_step(conn, stmt, 1, info->name);
 }
 
@@ -395,7 +408,7 @@ static int read_row(sqlite3_stmt *stmt, struct ff_read *read)
     void *const row = ff_arena_alloc(read->arena, info->row_bytes);
 
     if (!row || !push(read->arena, &read->rows, read->row_count, row))
-        return SQLITE_NOMEM;
+        return SQLITE_TOOBIG;
     ff_row_init((ff_table)block->out_table, row);
     return sqlite_get_cols(stmt, info, 0, row, read->arena);
 }
@@ -412,7 +425,7 @@ static int read_cells(sqlite3_stmt *stmt, struct ff_read *read)
                                           (count ? count * 2 : 1) * row_bytes);
 
         if (!grown)
-            return SQLITE_NOMEM;
+            return SQLITE_TOOBIG;
         read->cells = grown;
     }
     if (sqlite3_column_count(stmt) != block->out_count)

@@ -4,7 +4,7 @@
  *
  * For src/store/sqlite only. Functions that talk to SQLite return its extended result code and
  * leave a message in the connection; errors of our own borrow the code that fits (SQLITE_MISMATCH:
- * the data are not what rows.def says; SQLITE_NOMEM: an arena is exhausted).
+ * the data are not what rows.def says; SQLITE_TOOBIG: the batch does not fit its arena).
  * Read first: README.md beside it. Tests: tests/unit/test_sqlite_store.c. */
 #ifndef FF_STORE_SQLITE_INT_H
 #define FF_STORE_SQLITE_INT_H
@@ -65,8 +65,6 @@ int sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, con
  * are copied into the arena. */
 int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
                     struct ff_arena *arena);
-/* The other columns absent, or zero where they cannot be. */
-void sqlite_clear_cols(const struct ff_table_info *info, void *row);
 int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
                     struct ff_arena *arena);
 

@@ -123,7 +123,7 @@ static int get_str(sqlite3_stmt *stmt, int index, struct ff_str *ret, struct ff_
     if (!str.ptr && str.len == 0)
         str.ptr = "";
     *ret = ff_arena_str(arena, str);
-    return ret->ptr ? SQLITE_OK : SQLITE_NOMEM;
+    return ret->ptr ? SQLITE_OK : SQLITE_TOOBIG;
 }
 
 static int get_uuid(sqlite3_stmt *stmt, int index, struct ff_uuid *ret)
@@ -175,31 +175,6 @@ int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int fr
     for (int i = from; rc == SQLITE_OK && i < info->col_count; i++)
         rc = get_col(stmt, i, &info->cols[i], row, arena);
     return rc;
-}
-
-void sqlite_clear_cols(const struct ff_table_info *info, void *row)
-{
-    for (int i = info->key_count; i < info->col_count; i++) {
-        const struct ff_col *const col = &info->cols[i];
-        void *const to = (char *)row + col->offset;
-
-        switch (col->type) {
-        case FF_TYPE_I16:
-        case FF_TYPE_I32:
-            *(int32_t *)to = col->optional ? FF_NULL32 : 0;
-            break;
-        case FF_TYPE_I64:
-            *(int64_t *)to = col->optional ? FF_NULL64 : 0;
-            break;
-        case FF_TYPE_UUID:
-            memset(to, 0, sizeof(struct ff_uuid));
-            break;
-        case FF_TYPE_TEXT:
-        case FF_TYPE_BLOB:
-            *(struct ff_str *)to = ff_str_null();
-            break;
-        }
-    }
 }
 
 int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
