@@ -75,7 +75,8 @@ SELECT e.partition_key, e.execution_id,
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
 -- note: An active execution has a lease with an owner and an end.
-SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' without a whole lease' AS detail
+SELECT e.partition_key, e.execution_id,
+       {{public_case:e.state}} || ' without a whole lease' AS detail
   FROM ff_execution e
  WHERE e.state IN ({{public:active}})
    AND (e.lease_id IS NULL OR e.lease_ttl_ms IS NULL OR e.lease_acquired_at_ms IS NULL
@@ -99,7 +100,8 @@ SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' with a leas
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
 -- note: Whatever waits for a time is found by its timer: leases, delays and deadlines.
-SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' is due, but has no timer' AS detail
+SELECT e.partition_key, e.execution_id,
+       {{public_case:e.state}} || ' has no timer, or one that is too late' AS detail
   FROM ff_execution e
  WHERE (e.due_at_ms IS NULL
         AND (e.state = {{state:ACTIVE}} OR e.state IN ({{public:delayed}})

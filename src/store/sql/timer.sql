@@ -32,8 +32,8 @@ SELECT {{execution.columns}}
 -- name: timer_deadlines
 -- in:   namespace:text? instance_tag:text? limit:i64
 -- out:  row:execution
--- note: Executions of any living phase whose deadline has passed. Found by due_at_ms, which is never
---       later than the deadline.
+-- note: Executions of any living phase whose deadline has passed. Found by due_at_ms, which is
+--       never later than the deadline.
 SELECT {{execution.columns}}
   FROM ff_execution
  WHERE due_at_ms <= {{now_ms}}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_audits.c -- every audit of src/store/sql/fsck.sql is silent about good rows and finds its
+ * own kind of damage.
+ *
+ * The one place where rows are written by hand: what an audit looks for cannot be made through the
+ * engine. SQLite in memory; the texts for Postgres are the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "base/macros.h"
+#include "sql_gen.h"
+
+#define ID(n) "x'0000000000000000000000000000000" #n "'"
+
+/* 1 waits, 2 is active, 3 has succeeded at its second attempt, 4 is delayed, 5 is a failed member
+ * of a flow, 6 was replayed and waits. */
+static const char good
+    [] = "INSERT INTO ff_capset VALUES (77, 'gpu', 1);"
+         "INSERT INTO ff_execution (partition_key, execution_id, namespace, lane, kind, capset_id,"
+         "  submit_hash, created_at_ms, state, priority, flags, due_at_ms, version, changed_at_ms,"
+         "  generation, attempt_index, attempt_count, attempt_type, retry_count, reclaim_count,"
+         "  replay_count, attempt_spent_ms, lease_epoch, last_epoch, last_end)"
+         " WITH n(i) AS (VALUES (1), (2), (3), (4), (5), (6))"
+         " SELECT i, CAST(x'000000000000000000000000000000' || CAST(char(i) AS BLOB) AS BLOB),"
+         "  'ns', 'default', 'k', 0, x'00', 1000, 10, 0, 0, NULL, 1, 1000, 0, 0, 0, 0, 0, 0, 0, 0, "
+         "0, 0,"
+         "  0 FROM n;"
+         "UPDATE ff_execution SET capset_id = 77, flags = 2 WHERE partition_key = 1;"
+         "INSERT INTO ff_payload VALUES (1, " ID(
+             1) ", 0, 0, x'01', NULL);"
+                "INSERT INTO ff_tag VALUES (1, " ID(
+                    1) ", 'a', 'b');"
+                       "INSERT INTO ff_dedup VALUES ('ns', 'k:x', 1, " ID(
+                           1) ", x'00', 9);"
+                              "UPDATE ff_execution SET state = 50, due_at_ms = 3000, version = 2, "
+                              "changed_at_ms = 2000,"
+                              "  started_at_ms = 2000, attempt_count = 1, lease_epoch = 1, "
+                              "lease_id = " ID(
+                                  a) ","
+                                     "  lease_ttl_ms = 1000, lease_acquired_at_ms = 2000, "
+                                     "lease_expires_at_ms = 3000,"
+                                     "  worker_id = 'w', worker_instance_id = 'w1' WHERE "
+                                     "partition_key = 2;"
+                                     "INSERT INTO ff_progress VALUES (2, " ID(
+                                         2) ", 50, NULL, 2500);"
+                                            "UPDATE ff_execution SET state = 90, version = 5, "
+                                            "changed_at_ms = 4000, started_at_ms = 2000,"
+                                            "  finished_at_ms = 4000, attempt_index = 1, "
+                                            "attempt_count = 2, attempt_type = 1,"
+                                            "  retry_count = 1, lease_epoch = 4, last_epoch = 3, "
+                                            "last_end = 1, last_lease_id = " ID(
+                                                c) "  WHERE partition_key = 3;"
+                                                   "INSERT INTO ff_attempt VALUES"
+                                                   "  (3, " ID(3) ", 1, 0, 0, 0, 3, " ID(
+                                                       b) ", 'w', 'w1', 2000, 3000, 0, 'no'),"
+                                                          "  (3, " ID(3) ", 3, 0, 1, 1, 1, " ID(
+                                                              c) ", 'w', 'w1', 3500, 4000, NULL, "
+                                                                 "NULL);"
+                                                                 "INSERT INTO ff_event (kind, "
+                                                                 "type, partition_key, "
+                                                                 "execution_id, generation, "
+                                                                 "namespace, at_ms,"
+                                                                 "  state, version) VALUES (2, 1, "
+                                                                 "3, " ID(3) ", 0, 'ns', 2000, 50, "
+                                                                             "2),"
+                                                                             "  (2, 1, 3, " ID(3) ", 0, 'ns', 3500, 50, 4), (1, 1, 3, " ID(
+                                                                                 3) ", 0, 'ns', "
+                                                                                    "4000, 90, 5);"
+                                                                                    "UPDATE "
+                                                                                    "ff_execution "
+                                                                                    "SET state = "
+                                                                                    "20, due_at_ms "
+                                                                                    "= 8000, "
+                                                                                    "delay_until_"
+                                                                                    "ms = 8000,"
+                                                                                    "  "
+                                                                                    "deadline_at_"
+                                                                                    "ms = 9000 "
+                                                                                    "WHERE "
+                                                                                    "partition_key "
+                                                                                    "= 4;"
+                                                                                    "UPDATE "
+                                                                                    "ff_execution "
+                                                                                    "SET flow_id "
+                                                                                    "= " ID(
+                                                                                        f) ", "
+                                                                                           "state "
+                                                                                           "= 91, "
+                                                                                           "version"
+                                                                                           " = 2, "
+                                                                                           "finishe"
+                                                                                           "d_at_"
+                                                                                           "ms = "
+                                                                                           "2000,"
+                                                                                           "  "
+                                                                                           "changed"
+                                                                                           "_at_ms "
+                                                                                           "= 2000 "
+                                                                                           "WHERE "
+                                                                                           "partiti"
+                                                                                           "on_key "
+                                                                                           "= 5;"
+                                                                                           "INSERT "
+                                                                                           "INTO "
+                                                                                           "ff_"
+                                                                                           "event "
+                                                                                           "(kind, "
+                                                                                           "type, "
+                                                                                           "partiti"
+                                                                                           "on_key,"
+                                                                                           " execut"
+                                                                                           "ion_id,"
+                                                                                           " genera"
+                                                                                           "tion, "
+                                                                                           "namespa"
+                                                                                           "ce, "
+                                                                                           "at_ms,"
+                                                                                           "  "
+                                                                                           "state, "
+                                                                                           "version"
+                                                                                           ") "
+                                                                                           "VALUES "
+                                                                                           "(1, 2, "
+                                                                                           "5, " ID(
+                                                                                               5) ", 0, 'ns', 2000, 91, 2);"
+                                                                                                  "INSERT INTO ff_outbox VALUES (5, " ID(5) ", 0, 0, " ID(
+                                                                                                      f) ", 91, 'ns', NULL, 2000, NULL, 0, 0,"
+                                                                                                         "  NULL);"
+                                                                                                         "UPDATE ff_execution SET state = 12, generation = 1, replay_count = 1, version = 3,"
+                                                                                                         "  changed_at_ms = 3000 WHERE partition_key = 6;"
+                                                                                                         "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
+                                                                                                         "  state, version) VALUES (1, 3, 6, " ID(
+                                                                                                             6) ", 0, 'ns', 2000, 92, 2);";
+
+/* What is broken, and the audit that must see it. Constraints are off: an audit must not rely on
+ * them. */
+static const struct {
+    enum ff_sql audit;
+    const char *damage;
+} damages[] = {
+    {FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION, "DELETE FROM ff_event WHERE kind = 1 AND state = 90"},
+    {FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION,
+     "UPDATE ff_execution SET state = 90, finished_at_ms = 2000, changed_at_ms = 2000"
+     " WHERE partition_key = 1"},
+    {FF_SQL_FSCK_COMPLETION_TWICE,
+     "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
+     "  state, version) SELECT kind, type, partition_key, execution_id, generation, namespace,"
+     "  at_ms, state, version FROM ff_event WHERE kind = 1 AND state = 90"},
+    {FF_SQL_FSCK_COMPLETION_OF_THE_LIVING,
+     "UPDATE ff_execution SET state = 10, finished_at_ms = NULL WHERE partition_key = 3"},
+    {FF_SQL_FSCK_COMPLETION_OF_THE_LIVING, "UPDATE ff_event SET generation = 1 WHERE state = 92"},
+    {FF_SQL_FSCK_COMPLETION_CONTRADICTS, "UPDATE ff_event SET type = 2 WHERE state = 90"},
+    {FF_SQL_FSCK_COMPLETION_CONTRADICTS, "UPDATE ff_event SET namespace = 'x' WHERE state = 90"},
+    {FF_SQL_FSCK_COMPLETION_CONTRADICTS, "UPDATE ff_event SET instance_tag = 'x' WHERE state = 91"},
+    {FF_SQL_FSCK_ACTIVE_WITHOUT_LEASE, "UPDATE ff_execution SET lease_id = NULL WHERE state = 50"},
+    {FF_SQL_FSCK_ACTIVE_WITHOUT_LEASE, "UPDATE ff_execution SET lease_epoch = 0 WHERE state = 50"},
+    {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, "UPDATE ff_execution SET state = 11 WHERE state = 50"},
+    {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 50"},
+    {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 20"},
+    {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = 8001 WHERE state = 20"},
+    {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET deadline_at_ms = 9 WHERE state = 10"},
+    {FF_SQL_FSCK_TIMER_OF_THE_DEAD, "UPDATE ff_execution SET due_at_ms = 9 WHERE state = 90"},
+    {FF_SQL_FSCK_TIMER_OF_THE_DEAD, "UPDATE ff_execution SET finished_at_ms = 9 WHERE state = 12"},
+    {FF_SQL_FSCK_ATTEMPT_FROM_THE_FUTURE, "UPDATE ff_attempt SET lease_epoch = 9"
+                                          " WHERE lease_epoch = 3"},
+    {FF_SQL_FSCK_ATTEMPT_FROM_THE_FUTURE,
+     "INSERT INTO ff_attempt SELECT 2, " ID(2) ", 1, 0, 0, 0, 3, " ID(d) ", 'w', 'w', 1, 2, 0, ''"},
+    {FF_SQL_FSCK_ATTEMPT_MISSING, "DELETE FROM ff_attempt WHERE lease_epoch = 3"},
+    {FF_SQL_FSCK_LEASE_USED_TWICE, "UPDATE ff_attempt SET lease_id = " ID(b)},
+    {FF_SQL_FSCK_LEASE_USED_TWICE,
+     "INSERT INTO ff_attempt SELECT 2, " ID(2) ", 0, 0, 0, 0, 3, " ID(a) ", 'w', 'w', 1, 2, 0, ''"},
+    {FF_SQL_FSCK_ORPHAN, "UPDATE ff_attempt SET partition_key = 9 WHERE lease_epoch = 1"},
+    {FF_SQL_FSCK_ORPHAN, "UPDATE ff_payload SET partition_key = 9"},
+    {FF_SQL_FSCK_ORPHAN, "UPDATE ff_tag SET partition_key = 9"},
+    {FF_SQL_FSCK_ORPHAN, "UPDATE ff_progress SET partition_key = 9"},
+    {FF_SQL_FSCK_ORPHAN, "INSERT INTO ff_outbox SELECT 9, execution_id, 0, 0, flow_id, 91, 'ns',"
+                         " NULL, 1, NULL, 0, 0, 1 FROM ff_outbox"},
+    {FF_SQL_FSCK_NEGATIVE_COUNTER, "UPDATE ff_execution SET retry_count = -1 WHERE state = 10"},
+    {FF_SQL_FSCK_NEGATIVE_COUNTER, "UPDATE ff_execution SET last_epoch = 5 WHERE state = 90"},
+    {FF_SQL_FSCK_EVENT_FROM_THE_FUTURE, "UPDATE ff_event SET version = 6 WHERE state = 90"},
+    {FF_SQL_FSCK_EVENT_ORDER, "UPDATE ff_event SET version = 3 WHERE state = 90"},
+    {FF_SQL_FSCK_EVENT_ORDER, "UPDATE ff_event SET at_ms = 3000 WHERE state = 90"},
+    {FF_SQL_FSCK_DEDUP_MISMATCH, "UPDATE ff_dedup SET namespace = 'other'"},
+    {FF_SQL_FSCK_CAPSET_MISSING, "DELETE FROM ff_capset"},
+    {FF_SQL_FSCK_TIME_RUNS_BACK, "UPDATE ff_execution SET changed_at_ms = 9 WHERE state = 10"},
+    {FF_SQL_FSCK_TIME_RUNS_BACK, "UPDATE ff_execution SET finished_at_ms = 9 WHERE state = 90"},
+    {FF_SQL_FSCK_INPUT_MISSING, "DELETE FROM ff_payload"},
+    {FF_SQL_FSCK_HOP_MISSING, "DELETE FROM ff_outbox"},
+};
+
+static sqlite3 *db;
+
+static void now_ms(sqlite3_context *context, int count FF_UNUSED, sqlite3_value **values FF_UNUSED)
+{
+    sqlite3_result_int64(context, 5000);
+}
+
+static void run(const char *sql)
+{
+    char *problem = NULL;
+
+    if (sqlite3_exec(db, sql, NULL, NULL, &problem) != SQLITE_OK)
+        fail_msg("%s: %s", sql, problem);
+}
+
+static int setup(void **state FF_UNUSED)
+{
+    assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
+    assert_int_equal(SQLITE_OK, sqlite3_create_function_v2(db, "ff_now_ms", 0, SQLITE_UTF8, NULL,
+                                                           now_ms, NULL, NULL, NULL));
+    for (int32_t i = 0; i < ff_sql_migration_count; i++)
+        run(ff_sql_migrations[i].text[FF_DIALECT_SQLITE]);
+    run(good);
+    run("PRAGMA ignore_check_constraints = on");
+    return 0;
+}
+
+static int teardown(void **state FF_UNUSED)
+{
+    assert_int_equal(SQLITE_OK, sqlite3_close(db));
+    return 0;
+}
+
+/* How many rows the audit finds. */
+static int findings(enum ff_sql audit)
+{
+    const struct ff_sql_block *block = &ff_sql_blocks[audit];
+    sqlite3_stmt *stmt;
+    int rows = 0;
+
+    if (sqlite3_prepare_v2(db, block->text[FF_DIALECT_SQLITE], -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", block->name, sqlite3_errmsg(db));
+    assert_int_equal(1, block->param_count);
+    assert_int_equal(0, block->limit_param);
+    assert_int_equal(3, sqlite3_column_count(stmt));
+    assert_int_equal(SQLITE_OK, sqlite3_bind_int64(stmt, 1, 100));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        assert_int_equal(SQLITE_INTEGER, sqlite3_column_type(stmt, 0));
+        assert_int_equal(16, sqlite3_column_bytes(stmt, 1));
+        assert_int_equal(SQLITE_TEXT, sqlite3_column_type(stmt, 2));
+        rows++;
+    }
+    assert_int_equal(SQLITE_OK, sqlite3_finalize(stmt));
+    return rows;
+}
+
+static void test_audits__are_silent_about_good_rows(void **state FF_UNUSED)
+{
+    assert_true(ff_sql_audit_count > 0);
+    for (size_t i = 0; i < ff_sql_audit_count; i++) {
+        if (findings(ff_sql_audits[i].block))
+            fail_msg("%s finds something", ff_sql_blocks[ff_sql_audits[i].block].name);
+        assert_true(strlen(ff_sql_audits[i].what) > 0);
+    }
+}
+
+static void test_audits__find_their_damage(void **state FF_UNUSED)
+{
+    for (size_t i = 0; i < FF_ARRAY_LEN(damages); i++) {
+        run("BEGIN");
+        run(damages[i].damage);
+        if (!findings(damages[i].audit))
+            fail_msg("%s is blind to: %s", ff_sql_blocks[damages[i].audit].name, damages[i].damage);
+        run("ROLLBACK");
+    }
+}
+
+static void test_audits__each_has_been_seen_to_find_something(void **state FF_UNUSED)
+{
+    for (size_t i = 0; i < ff_sql_audit_count; i++) {
+        bool is_shown = false;
+
+        for (size_t j = 0; j < FF_ARRAY_LEN(damages); j++)
+            is_shown |= damages[j].audit == ff_sql_audits[i].block;
+        if (!is_shown)
+            fail_msg("%s has no damage here", ff_sql_blocks[ff_sql_audits[i].block].name);
+    }
+}
+
+static void test_audits__a_shortened_log_is_no_damage(void **state FF_UNUSED)
+{
+    run("BEGIN");
+    run("DELETE FROM ff_event WHERE event_id <= 3");
+    assert_int_equal(1, findings(FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION));
+    run("INSERT INTO ff_meta VALUES ('log_floor', '4')");
+    assert_int_equal(0, findings(FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION));
+    run("ROLLBACK");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_audits__##name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(are_silent_about_good_rows),
+        TEST(find_their_damage),
+        TEST(each_has_been_seen_to_find_something),
+        TEST(a_shortened_log_is_no_damage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
