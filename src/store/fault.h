@@ -35,6 +35,6 @@ struct ff_fault_counts {
 /* Owns `inner` from now on; NULL when there is no memory (then it does not). A RESOLVE of a batch
  * this store lied about is answered here on SQLite, which keeps no markers; Postgres is asked. */
 struct ff_store *ff_store_fault_new(struct ff_store *inner, const struct ff_fault *fault);
-void ff_store_fault_counts(struct ff_store *store, struct ff_fault_counts *ret);
+void ff_store_fault_counts(struct ff_store *base, struct ff_fault_counts *ret);
 
 #endif

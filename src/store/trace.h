@@ -27,6 +27,6 @@ struct ff_trace_counts {
 
 /* Owns `inner` from now on; NULL when there is no memory (then it does not). */
 struct ff_store *ff_store_trace_new(struct ff_store *inner, const struct ff_trace *trace);
-void ff_store_trace_counts(const struct ff_store *store, struct ff_trace_counts *ret);
+void ff_store_trace_counts(const struct ff_store *base, struct ff_trace_counts *ret);
 
 #endif

@@ -22,7 +22,7 @@
 
 /* --- the layer below: disks that fail on command --- */
 
-int fx_disk_sync_rc, fx_disk_write_rc;
+int fx_disk_sync_rc, fx_disk_write_rc, fx_disk_main_sync_rc;
 
 static struct {
     sqlite3_vfs vfs;
@@ -38,6 +38,8 @@ static const sqlite3_io_methods *plain_methods(const sqlite3_file *file)
 
 static int disk_sync(sqlite3_file *file, int flags)
 {
+    if (fx_disk_main_sync_rc && file->pMethods == &disk.methods[0])
+        return fx_disk_main_sync_rc;
     return fx_disk_sync_rc ? fx_disk_sync_rc : plain_methods(file)->xSync(file, flags);
 }
 
@@ -143,7 +145,7 @@ int fx_teardown(void **state)
     static const char *const endings[] = {"", "-wal", "-shm"};
     struct fx *const f = *state;
 
-    fx_disk_sync_rc = fx_disk_write_rc = SQLITE_OK;
+    fx_disk_sync_rc = fx_disk_write_rc = fx_disk_main_sync_rc = SQLITE_OK;
     fx_close_store(f);
     for (size_t i = 0; i < FF_ARRAY_LEN(endings); i++) {
         char path[128];

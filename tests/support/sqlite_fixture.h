@@ -20,8 +20,9 @@ struct fx {
     uint32_t op;
 };
 
-/* What fsync and write of every file answer; 0: what the disk says. */
-extern int fx_disk_sync_rc, fx_disk_write_rc;
+/* What fsync and write of every file answer, and fsync of the main file alone, which only a
+ * checkpoint does; 0: what the disk says. */
+extern int fx_disk_sync_rc, fx_disk_write_rc, fx_disk_main_sync_rc;
 /* Group setup: puts the disk below SQLite. */
 int fx_disk_setup(void **state);
 

@@ -361,6 +361,21 @@ static void test_sqlite__a_failed_fsync_is_unknown_and_ends_the_file(void **stat
     assert_int_equal(FF_UNAVAILABLE, f->store->ops->session_new(f->store, &later, &f->error));
 }
 
+static void test_sqlite__a_failed_checkpoint_does_not_doubt_the_commit(void **state)
+{
+    static char megabytes[6 << 20];
+    struct fx *const f = *state;
+    const struct ff_payload key = {.partition_key = 7, .execution_id = fx_uuid_of(1)};
+
+    fx_begin_changes(f);
+    ((struct ff_payload *)ff_rowset_insert(&f->rows, FF_TABLE_PAYLOAD, &key))->data =
+        (struct ff_str){megabytes, sizeof megabytes};
+    fx_disk_main_sync_rc = SQLITE_IOERR_FSYNC;
+    fx_run_ok(f, FF_CALL_SAVE);
+    fx_new_batch(f);
+    assert_int_equal(FF_CALLED_STOP, fx_run(f, FF_CALL_LOAD).outcome);
+}
+
 #define ON(setup, name) cmocka_unit_test_setup_teardown(name, setup, fx_teardown)
 
 int main(void)
@@ -386,6 +401,7 @@ int main(void)
         ON(fx_setup_memory, test_sqlite__a_batch_too_big_for_its_arena_is_the_ops_fault),
         ON(fx_setup_file, test_sqlite__a_full_disk_stops_and_applies_nothing),
         ON(fx_setup_file, test_sqlite__a_failed_fsync_is_unknown_and_ends_the_file),
+        ON(fx_setup_file, test_sqlite__a_failed_checkpoint_does_not_doubt_the_commit),
     };
 
     return cmocka_run_group_tests(tests, fx_disk_setup, NULL);

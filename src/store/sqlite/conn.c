@@ -156,8 +156,10 @@ int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bo
     return sqlite_exec_patiently(conn, settings);
 }
 
-void sqlite_conn_close(struct sqlite_conn *conn)
+void sqlite_conn_close(struct sqlite_conn *conn, bool poisoned)
 {
+    if (conn->db && poisoned)
+        sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     for (size_t i = 0; i < FF_ARRAY_LEN(conn->blocks); i++)
         sqlite3_finalize(conn->blocks[i]);
     for (size_t i = 0; i < FF_TABLE_COUNT; i++)

@@ -658,7 +658,7 @@ static void session_free(struct ff_session *base)
         conn_give(s);
     }
     if (!s->store->memory && s->store->pid == getpid()) {
-        sqlite_conn_close(s->conn);
+        sqlite_conn_close(s->conn, atomic_load(&s->store->poisoned));
         ff_free(s->conn);
     }
     ff_free(s);

@@ -39,7 +39,8 @@ struct sqlite_conn {
 
 /* `path` is a file, or a memdb URI if `memory`. */
 int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bool create);
-void sqlite_conn_close(struct sqlite_conn *conn);
+/* `poisoned`: without the checkpoint that the last connection makes. */
+void sqlite_conn_close(struct sqlite_conn *conn, bool poisoned);
 /* Keeps a message and returns `rc`. `what` may be NULL. */
 int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what);
 int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret);
@@ -105,7 +106,7 @@ const char *sqlite_refusal(const struct sqlite_store *store);
 
 /* --- session.c --- */
 
-ff_status sqlite_session_new(struct ff_store *store, struct ff_session **ret,
+ff_status sqlite_session_new(struct ff_store *base, struct ff_session **ret,
                              struct ff_error *reterr);
 
 /* --- migrate.c --- */

@@ -52,7 +52,7 @@ int64_t sqlite_now_ms(struct sqlite_store *store, int64_t stored_ms)
 
 static void memory_free(struct sqlite_memory *memory)
 {
-    sqlite_conn_close(&memory->conn);
+    sqlite_conn_close(&memory->conn, false);
     pthread_cond_destroy(&memory->released);
     pthread_mutex_destroy(&memory->lock);
     ff_free(memory);
@@ -189,7 +189,7 @@ static void store_free(struct ff_store *base)
         if (store->memory) {
             memory_put(store->memory);
         } else if (store->home) {
-            sqlite_conn_close(store->home);
+            sqlite_conn_close(store->home, atomic_load(&store->poisoned));
             ff_free(store->home);
         }
     }
