@@ -183,7 +183,8 @@ static void run_one(const struct test *test)
     (void)snprintf(schema, sizeof schema, "ff_ring_%d_%d", (int)getpid(), ++schema_count);
     test->run();
     (void)disturb("ROLLBACK");
-    (void)disturb("DROP SCHEMA IF EXISTS %s CASCADE", schema);
+    if (!getenv("FF_TEST_KEEP"))
+        (void)disturb("DROP SCHEMA IF EXISTS %s CASCADE", schema);
     if (failure[0]) {
         failed_count++;
         printf("FAILED %s: %s\n", test->name, failure);

@@ -21,16 +21,20 @@
 
 enum { UNPREPARED, PREPARE_SENT, PREPARED };
 
+/* The last three pin the plan of keyed statements to a walk along the key index. Otherwise the one
+ * made while a table is small (hash join over a sequential scan) is kept until the next ANALYZE,
+ * and a fresh store under load reads itself whole for every batch. */
 #define SET_LOCAL                                                                                  \
     "SELECT set_config('synchronous_commit', 'on', true), "                                        \
     "set_config('statement_timeout', '30s', true), "                                               \
     "set_config('idle_in_transaction_session_timeout', '5s', true), "                              \
-    "set_config('lock_timeout', $1, true)"
+    "set_config('lock_timeout', $1, true), set_config('enable_hashjoin', 'off', true), "           \
+    "set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)"
 
 static const char *const own_texts[FF_PG_OWN_COUNT] = {
     [FF_PG_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     [FF_PG_SET] = SET_LOCAL,
-    [FF_PG_SET_PATH] = SET_LOCAL ", set_config('search_path', $2, true)",
+    [FF_PG_PATH] = "SELECT set_config('search_path', $1, true), set_config('jit', 'off', true)",
     [FF_PG_COMMIT] = "COMMIT",
     [FF_PG_ROLLBACK] = "ROLLBACK",
 };

@@ -70,26 +70,31 @@ static void send_own(struct pg_session *s, ff_pg_own own)
     ff_pg_link_send(&s->link, (struct ff_pg_step){kind, FF_PG_FIRST_OWN + (int)own, 0, NULL}, NULL);
 }
 
-/* Behind a pooler every round says where its tables are; the setting ends with the transaction,
- * which without BEGIN is the pipeline itself. */
-static void send_settings(struct pg_session *s, int64_t lock_wait_ms)
+static void send_text(struct pg_session *s, ff_pg_own own, const char *text)
 {
-    const bool pooler = s->link.config->pooler;
     struct ff_pg_params *const params = params_new(s);
-    const int own = FF_PG_FIRST_OWN + (pooler ? FF_PG_SET_PATH : FF_PG_SET);
-    char text[24];
 
-    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
     ff_pg_bind_text(params, text);
-    if (pooler)
-        ff_pg_bind_text(params, s->link.config->search_path);
-    ff_pg_link_send(&s->link, (struct ff_pg_step){FF_PG_STEP_DONE, own, 0, NULL}, params);
+    ff_pg_link_send(&s->link,
+                    (struct ff_pg_step){FF_PG_STEP_DONE, FF_PG_FIRST_OWN + (int)own, 0, NULL},
+                    params);
 }
 
+/* Behind a pooler every round says where its tables are; the setting ends with the transaction,
+ * which without BEGIN is the pipeline itself. */
 static void send_path(struct pg_session *s)
 {
     if (s->link.config->pooler)
-        send_settings(s, 0);
+        send_text(s, FF_PG_PATH, s->link.config->search_path);
+}
+
+static void send_settings(struct pg_session *s, int64_t lock_wait_ms)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
+    send_path(s);
+    send_text(s, FF_PG_SET, text);
 }
 
 /* `limit` >= 0 takes the place of the block's parameter of that name. */
@@ -636,7 +641,7 @@ static void begin(struct pg_session *s)
     ff_pg_link_begin(&s->link);
     switch (call->kind) {
     case FF_CALL_PEEK:
-        send_path(s);
+        send_settings(s, 0);
         send_rows(s, false);
         break;
     case FF_CALL_LOAD:
