@@ -22,123 +22,48 @@
 
 /* 1 waits, 2 is active, 3 has succeeded at its second attempt, 4 is delayed, 5 is a failed member
  * of a flow, 6 was replayed and waits. */
-static const char good
-    [] = "INSERT INTO ff_capset VALUES (77, 'gpu', 1);"
-         "INSERT INTO ff_execution (partition_key, execution_id, namespace, lane, kind, capset_id,"
-         "  submit_hash, created_at_ms, state, priority, flags, due_at_ms, version, changed_at_ms,"
-         "  generation, attempt_index, attempt_count, attempt_type, retry_count, reclaim_count,"
-         "  replay_count, attempt_spent_ms, lease_epoch, last_epoch, last_end)"
-         " WITH n(i) AS (VALUES (1), (2), (3), (4), (5), (6))"
-         " SELECT i, CAST(x'000000000000000000000000000000' || CAST(char(i) AS BLOB) AS BLOB),"
-         "  'ns', 'default', 'k', 0, x'00', 1000, 10, 0, 0, NULL, 1, 1000, 0, 0, 0, 0, 0, 0, 0, 0, "
-         "0, 0,"
-         "  0 FROM n;"
-         "UPDATE ff_execution SET capset_id = 77, flags = 2 WHERE partition_key = 1;"
-         "INSERT INTO ff_payload VALUES (1, " ID(
-             1) ", 0, 0, x'01', NULL);"
-                "INSERT INTO ff_tag VALUES (1, " ID(
-                    1) ", 'a', 'b');"
-                       "INSERT INTO ff_dedup VALUES ('ns', 'k:x', 1, " ID(
-                           1) ", x'00', 9);"
-                              "UPDATE ff_execution SET state = 50, due_at_ms = 3000, version = 2, "
-                              "changed_at_ms = 2000,"
-                              "  started_at_ms = 2000, attempt_count = 1, lease_epoch = 1, "
-                              "lease_id = " ID(
-                                  a) ","
-                                     "  lease_ttl_ms = 1000, lease_acquired_at_ms = 2000, "
-                                     "lease_expires_at_ms = 3000,"
-                                     "  worker_id = 'w', worker_instance_id = 'w1' WHERE "
-                                     "partition_key = 2;"
-                                     "INSERT INTO ff_progress VALUES (2, " ID(
-                                         2) ", 50, NULL, 2500);"
-                                            "UPDATE ff_execution SET state = 90, version = 5, "
-                                            "changed_at_ms = 4000, started_at_ms = 2000,"
-                                            "  finished_at_ms = 4000, attempt_index = 1, "
-                                            "attempt_count = 2, attempt_type = 1,"
-                                            "  retry_count = 1, lease_epoch = 4, last_epoch = 3, "
-                                            "last_end = 1, last_lease_id = " ID(
-                                                c) "  WHERE partition_key = 3;"
-                                                   "INSERT INTO ff_attempt VALUES"
-                                                   "  (3, " ID(3) ", 1, 0, 0, 0, 3, " ID(
-                                                       b) ", 'w', 'w1', 2000, 3000, 0, 'no'),"
-                                                          "  (3, " ID(3) ", 3, 0, 1, 1, 1, " ID(
-                                                              c) ", 'w', 'w1', 3500, 4000, NULL, "
-                                                                 "NULL);"
-                                                                 "INSERT INTO ff_event (kind, "
-                                                                 "type, partition_key, "
-                                                                 "execution_id, generation, "
-                                                                 "namespace, at_ms,"
-                                                                 "  state, version) VALUES (2, 1, "
-                                                                 "3, " ID(3) ", 0, 'ns', 2000, 50, "
-                                                                             "2),"
-                                                                             "  (2, 1, 3, " ID(3) ", 0, 'ns', 3500, 50, 4), (1, 1, 3, " ID(
-                                                                                 3) ", 0, 'ns', "
-                                                                                    "4000, 90, 5);"
-                                                                                    "UPDATE "
-                                                                                    "ff_execution "
-                                                                                    "SET state = "
-                                                                                    "20, due_at_ms "
-                                                                                    "= 8000, "
-                                                                                    "delay_until_"
-                                                                                    "ms = 8000,"
-                                                                                    "  "
-                                                                                    "deadline_at_"
-                                                                                    "ms = 9000 "
-                                                                                    "WHERE "
-                                                                                    "partition_key "
-                                                                                    "= 4;"
-                                                                                    "UPDATE "
-                                                                                    "ff_execution "
-                                                                                    "SET flow_id "
-                                                                                    "= " ID(
-                                                                                        f) ", "
-                                                                                           "state "
-                                                                                           "= 91, "
-                                                                                           "version"
-                                                                                           " = 2, "
-                                                                                           "finishe"
-                                                                                           "d_at_"
-                                                                                           "ms = "
-                                                                                           "2000,"
-                                                                                           "  "
-                                                                                           "changed"
-                                                                                           "_at_ms "
-                                                                                           "= 2000 "
-                                                                                           "WHERE "
-                                                                                           "partiti"
-                                                                                           "on_key "
-                                                                                           "= 5;"
-                                                                                           "INSERT "
-                                                                                           "INTO "
-                                                                                           "ff_"
-                                                                                           "event "
-                                                                                           "(kind, "
-                                                                                           "type, "
-                                                                                           "partiti"
-                                                                                           "on_key,"
-                                                                                           " execut"
-                                                                                           "ion_id,"
-                                                                                           " genera"
-                                                                                           "tion, "
-                                                                                           "namespa"
-                                                                                           "ce, "
-                                                                                           "at_ms,"
-                                                                                           "  "
-                                                                                           "state, "
-                                                                                           "version"
-                                                                                           ") "
-                                                                                           "VALUES "
-                                                                                           "(1, 2, "
-                                                                                           "5, " ID(
-                                                                                               5) ", 0, 'ns', 2000, 91, 2);"
-                                                                                                  "INSERT INTO ff_outbox VALUES (5, " ID(5) ", 0, 0, " ID(
-                                                                                                      f) ", 91, 'ns', NULL, 2000, NULL, 0, 0,"
-                                                                                                         "  NULL);"
-                                                                                                         "UPDATE ff_execution SET state = 12, generation = 1, replay_count = 1, version = 3,"
-                                                                                                         "  changed_at_ms = 3000 WHERE partition_key = 6;"
-                                                                                                         "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
-                                                                                                         "  state, version) VALUES (1, 3, 6, " ID(
-                                                                                                             6) ", 0, 'ns', 2000, 92, 2);";
+// clang-format off
+static const char good[] =
+    "INSERT INTO ff_capset VALUES (77, 'gpu', 1);"
+    "INSERT INTO ff_execution (partition_key, execution_id, namespace, lane, kind, capset_id,"
+    " submit_hash, created_at_ms, state, priority, flags, due_at_ms, version, changed_at_ms,"
+    " generation, attempt_index, attempt_count, attempt_type, retry_count, reclaim_count,"
+    " replay_count, attempt_spent_ms, lease_epoch, last_epoch, last_end)"
+    " WITH n(i) AS (VALUES (1), (2), (3), (4), (5), (6))"
+    " SELECT i, CAST(x'000000000000000000000000000000' || CAST(char(i) AS BLOB) AS BLOB),"
+    " 'ns', 'default', 'k', 0, x'00', 1000, 10, 0, 0, NULL, 1, 1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,"
+    " 0 FROM n;"
+    "UPDATE ff_execution SET capset_id = 77, flags = 2 WHERE partition_key = 1;"
+    "INSERT INTO ff_payload VALUES (1, " ID(1) ", 0, 0, x'01', NULL);"
+    "INSERT INTO ff_tag VALUES (1, " ID(1) ", 'a', 'b');"
+    "INSERT INTO ff_dedup VALUES ('ns', 'k:x', 1, " ID(1) ", x'00', 9);"
+    "UPDATE ff_execution SET state = 50, due_at_ms = 3000, version = 2, changed_at_ms = 2000,"
+    " started_at_ms = 2000, attempt_count = 1, lease_epoch = 1, lease_id = " ID(a) ","
+    " lease_ttl_ms = 1000, lease_acquired_at_ms = 2000, lease_expires_at_ms = 3000,"
+    " worker_id = 'w', worker_instance_id = 'w1' WHERE partition_key = 2;"
+    "INSERT INTO ff_progress VALUES (2, " ID(2) ", 50, NULL, 2500);"
+    "UPDATE ff_execution SET state = 90, version = 5, changed_at_ms = 4000, started_at_ms = 2000,"
+    " finished_at_ms = 4000, attempt_index = 1, attempt_count = 2, attempt_type = 1,"
+    " retry_count = 1, lease_epoch = 4, last_epoch = 3, last_end = 1,"
+    " last_lease_id = " ID(c) " WHERE partition_key = 3;"
+    "INSERT INTO ff_attempt VALUES"
+    " (3, " ID(3) ", 1, 0, 0, 0, 3, " ID(b) ", 'w', 'w1', 2000, 3000, 0, 'no'),"
+    " (3, " ID(3) ", 3, 0, 1, 1, 1, " ID(c) ", 'w', 'w1', 3500, 4000, NULL, NULL);"
+    "UPDATE ff_execution SET state = 20, due_at_ms = 8000, delay_until_ms = 8000,"
+    " deadline_at_ms = 9000 WHERE partition_key = 4;"
+    "UPDATE ff_execution SET flow_id = " ID(f) ", state = 91, version = 2, finished_at_ms = 2000,"
+    " changed_at_ms = 2000 WHERE partition_key = 5;"
+    "INSERT INTO ff_outbox VALUES"
+    " (5, " ID(5) ", 0, 0, " ID(f) ", 91, 'ns', NULL, 2000, NULL, 0, 0, NULL);"
+    "UPDATE ff_execution SET state = 12, generation = 1, replay_count = 1, version = 3,"
+    " changed_at_ms = 3000 WHERE partition_key = 6;"
+    "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
+    " state, version) VALUES"
+    " (2, 1, 3, " ID(3) ", 0, 'ns', 2000, 50, 2),"
+    " (2, 1, 3, " ID(3) ", 0, 'ns', 3500, 50, 4),"
+    " (1, 1, 3, " ID(3) ", 0, 'ns', 4000, 90, 5),"
+    " (1, 2, 5, " ID(5) ", 0, 'ns', 2000, 91, 2),"
+    " (1, 3, 6, " ID(6) ", 0, 'ns', 2000, 92, 2);";
 
 /* What is broken, and the audit that must see it. Constraints are off: an audit must not rely on
  * them. */
@@ -148,12 +73,11 @@ static const struct {
 } damages[] = {
     {FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION, "DELETE FROM ff_event WHERE kind = 1 AND state = 90"},
     {FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION,
-     "UPDATE ff_execution SET state = 90, finished_at_ms = 2000, changed_at_ms = 2000"
-     " WHERE partition_key = 1"},
+     "UPDATE ff_execution SET state = 90, finished_at_ms = 2000 WHERE partition_key = 1"},
     {FF_SQL_FSCK_COMPLETION_TWICE,
      "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
-     "  state, version) SELECT kind, type, partition_key, execution_id, generation, namespace,"
-     "  at_ms, state, version FROM ff_event WHERE kind = 1 AND state = 90"},
+     " state, version) SELECT kind, type, partition_key, execution_id, generation, namespace,"
+     " at_ms, state, version FROM ff_event WHERE kind = 1 AND state = 90"},
     {FF_SQL_FSCK_COMPLETION_OF_THE_LIVING,
      "UPDATE ff_execution SET state = 10, finished_at_ms = NULL WHERE partition_key = 3"},
     {FF_SQL_FSCK_COMPLETION_OF_THE_LIVING, "UPDATE ff_event SET generation = 1 WHERE state = 92"},
@@ -169,20 +93,21 @@ static const struct {
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET deadline_at_ms = 9 WHERE state = 10"},
     {FF_SQL_FSCK_TIMER_OF_THE_DEAD, "UPDATE ff_execution SET due_at_ms = 9 WHERE state = 90"},
     {FF_SQL_FSCK_TIMER_OF_THE_DEAD, "UPDATE ff_execution SET finished_at_ms = 9 WHERE state = 12"},
-    {FF_SQL_FSCK_ATTEMPT_FROM_THE_FUTURE, "UPDATE ff_attempt SET lease_epoch = 9"
-                                          " WHERE lease_epoch = 3"},
     {FF_SQL_FSCK_ATTEMPT_FROM_THE_FUTURE,
-     "INSERT INTO ff_attempt SELECT 2, " ID(2) ", 1, 0, 0, 0, 3, " ID(d) ", 'w', 'w', 1, 2, 0, ''"},
+     "UPDATE ff_attempt SET lease_epoch = 9 WHERE lease_epoch = 3"},
+    {FF_SQL_FSCK_ATTEMPT_FROM_THE_FUTURE,
+     "INSERT INTO ff_attempt VALUES"
+     " (2, " ID(2) ", 1, 0, 0, 0, 3, " ID(d) ", 'w', 'w', 1, 2, 0, '')"},
     {FF_SQL_FSCK_ATTEMPT_MISSING, "DELETE FROM ff_attempt WHERE lease_epoch = 3"},
     {FF_SQL_FSCK_LEASE_USED_TWICE, "UPDATE ff_attempt SET lease_id = " ID(b)},
     {FF_SQL_FSCK_LEASE_USED_TWICE,
-     "INSERT INTO ff_attempt SELECT 2, " ID(2) ", 0, 0, 0, 0, 3, " ID(a) ", 'w', 'w', 1, 2, 0, ''"},
+     "INSERT INTO ff_attempt VALUES"
+     " (2, " ID(2) ", 0, 0, 0, 0, 3, " ID(a) ", 'w', 'w', 1, 2, 0, '')"},
     {FF_SQL_FSCK_ORPHAN, "UPDATE ff_attempt SET partition_key = 9 WHERE lease_epoch = 1"},
     {FF_SQL_FSCK_ORPHAN, "UPDATE ff_payload SET partition_key = 9"},
     {FF_SQL_FSCK_ORPHAN, "UPDATE ff_tag SET partition_key = 9"},
     {FF_SQL_FSCK_ORPHAN, "UPDATE ff_progress SET partition_key = 9"},
-    {FF_SQL_FSCK_ORPHAN, "INSERT INTO ff_outbox SELECT 9, execution_id, 0, 0, flow_id, 91, 'ns',"
-                         " NULL, 1, NULL, 0, 0, 1 FROM ff_outbox"},
+    {FF_SQL_FSCK_ORPHAN, "UPDATE ff_outbox SET partition_key = 9"},
     {FF_SQL_FSCK_NEGATIVE_COUNTER, "UPDATE ff_execution SET retry_count = -1 WHERE state = 10"},
     {FF_SQL_FSCK_NEGATIVE_COUNTER, "UPDATE ff_execution SET last_epoch = 5 WHERE state = 90"},
     {FF_SQL_FSCK_EVENT_FROM_THE_FUTURE, "UPDATE ff_event SET version = 6 WHERE state = 90"},
@@ -195,6 +120,7 @@ static const struct {
     {FF_SQL_FSCK_INPUT_MISSING, "DELETE FROM ff_payload"},
     {FF_SQL_FSCK_HOP_MISSING, "DELETE FROM ff_outbox"},
 };
+// clang-format on
 
 static sqlite3 *db;
 
