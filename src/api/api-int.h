@@ -2,7 +2,8 @@
  *
  * api-int.h -- what the files of src/api share: the client, answers, jobs.
  *
- * Only src/api includes it. Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
+ * Only src/api includes it, and tests that look inside. Read first: src/api/README.md. Tests:
+ * tests/unit/test_api.c. */
 #ifndef FF_API_API_INT_H
 #define FF_API_API_INT_H
 
@@ -23,6 +24,10 @@ struct ff_client {
     int64_t timeout_ms;
     struct ff_arena strings; /* copies of the options' texts */
 };
+
+/* A client on an engine that somebody else has put together, for tests. ff_close ends both; NULL
+ * when there is no memory (then the engine is still the caller's). */
+struct ff_client *ff_client_of_engine(struct ff_engine *engine, int64_t timeout_ms);
 
 /* FF_INVALID for NULL, FF_CLOSED after a fork. Every call starts with it. */
 FF_MUST_CHECK ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr);

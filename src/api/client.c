@@ -96,6 +96,19 @@ static struct ff_store_options store_options(const char *url, bool migrate, bool
     };
 }
 
+struct ff_client *ff_client_of_engine(struct ff_engine *engine, int64_t timeout_ms)
+{
+    struct ff_client *const client = ff_calloc(1, sizeof *client);
+
+    if (!client)
+        return NULL;
+    ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
+    client->engine = engine;
+    client->pid = getpid();
+    client->timeout_ms = timeout_ms;
+    return client;
+}
+
 ff_status ff_open(const char *url, const struct ff_options *options, struct ff_client **ret_client,
                   struct ff_error *reterr)
 {
