@@ -93,7 +93,8 @@ void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *ca
 
         if (!items)
             goto known; /* the next pulse tries again */
-        memcpy(items, engine->capset_items, engine->capset_count * sizeof *items);
+        for (size_t i = 0; i < engine->capset_count; i++)
+            items[i] = engine->capset_items[i];
         engine->capset_items = items;
         engine->capset_cap = cap;
     }
