@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stores.c -- fresh stores for tests: a name in memory, a file in FF_TEST_TMP, a Postgres schema.
+ *
+ * Read first: tests/support/README.md. */
+#include "support/stores.h"
+
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char own_dir[64]; /* made when FF_TEST_TMP does not say where */
+static atomic_uint last_number;
+
+const char *test_store_name(test_store_kind kind)
+{
+    static const char *const names[TEST_STORE_KINDS] = {
+        [TEST_STORE_MEMORY] = "memory",
+        [TEST_STORE_FILE] = "file",
+        [TEST_STORE_POSTGRES] = "postgres",
+    };
+
+    return names[kind];
+}
+
+static const char *directory(void)
+{
+    const char *const given = getenv("FF_TEST_TMP");
+
+    if (given && given[0])
+        return given;
+    pthread_mutex_lock(&lock);
+    if (!own_dir[0]) {
+        char name[] = "/tmp/ff-stores.XXXXXX";
+
+        if (mkdtemp(name))
+            memcpy(own_dir, name, sizeof name);
+    }
+    pthread_mutex_unlock(&lock);
+    return own_dir[0] ? own_dir : NULL;
+}
+
+void test_stores_done(void)
+{
+    if (own_dir[0])
+        (void)rmdir(own_dir);
+}
+
+static bool file_new(struct test_store *store, unsigned number, char *why, size_t why_bytes)
+{
+    const char *const dir = directory();
+
+    if (!dir) {
+        (void)snprintf(why, why_bytes, "cannot make a temporary directory");
+        return false;
+    }
+    (void)snprintf(store->path, sizeof store->path, "%s/t%d-%u.db", dir, (int)getpid(), number);
+    (void)snprintf(store->url, sizeof store->url, "sqlite:%s", store->path);
+    return true;
+}
+
+static bool schema_new(struct test_store *store, unsigned number, char *why, size_t why_bytes)
+{
+    const char *const server = getenv("FF_TEST_PG");
+
+    if (!server || !server[0]) {
+        (void)snprintf(why, why_bytes,
+                       "FF_TEST_PG is not set; run inside 'tests/support/pg-private run --'");
+        return false;
+    }
+    (void)snprintf(store->schema, sizeof store->schema, "t%d_%u", (int)getpid(), number);
+    (void)snprintf(store->url, sizeof store->url, "%s%cschema=%s", server,
+                   strchr(server, '?') ? '&' : '?', store->schema);
+    return true;
+}
+
+bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, size_t why_bytes)
+{
+    const unsigned number = ++last_number;
+
+    memset(ret, 0, sizeof *ret);
+    ret->kind = kind;
+    if (kind == TEST_STORE_FILE)
+        return file_new(ret, number, why, why_bytes);
+    if (kind == TEST_STORE_POSTGRES)
+        return schema_new(ret, number, why, why_bytes);
+    (void)snprintf(ret->path, sizeof ret->path, "t%d-%u", (int)getpid(), number);
+    (void)snprintf(ret->url, sizeof ret->url, "sqlite:memory:%s", ret->path);
+    return true;
+}
+
+void test_store_remove(const struct test_store *store)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    char name[sizeof store->path + 16];
+
+    if (store->kind != TEST_STORE_FILE)
+        return;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", store->path, endings[i]);
+        (void)unlink(name);
+    }
+}
+
+bool test_store_is_memory(const struct test_store *store)
+{
+    return store->kind == TEST_STORE_MEMORY;
+}
+
+/* ---- a store from the future ---- */
+
+#define FUTURE_VERSION 9999
+
+static void future_sql(const char *schema, bool fits, char *out, size_t out_bytes)
+{
+    (void)snprintf(out, out_bytes,
+                   "INSERT INTO %s%sff_migration"
+                   " (version, name, checksum, oldest_binary, applied_at_ms)"
+                   " VALUES (%d, 'from the future', 'none', %d, 1)",
+                   schema, schema[0] ? "." : "", FUTURE_VERSION, fits ? 1 : FUTURE_VERSION);
+}
+
+static bool postgres_future(const struct test_store *store, bool fits)
+{
+    PGconn *const conn = PQconnectdb(getenv("FF_TEST_PG"));
+    char sql[512];
+    PGresult *result;
+    bool ok;
+
+    future_sql(store->schema, fits, sql, sizeof sql);
+    result = PQexec(conn, sql);
+    ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+    if (!ok)
+        (void)fprintf(stderr, "%s", PQerrorMessage(conn));
+    PQclear(result);
+    PQfinish(conn);
+    return ok;
+}
+
+static bool sqlite_future(const struct test_store *store, bool fits)
+{
+    char name[sizeof store->path + 64];
+    char sql[512];
+    sqlite3 *db = NULL;
+    bool ok;
+
+    if (store->kind == TEST_STORE_MEMORY)
+        (void)snprintf(name, sizeof name, "file:/%s?vfs=memdb", store->path);
+    else
+        (void)snprintf(name, sizeof name, "%s", store->path);
+    future_sql("", fits, sql, sizeof sql);
+    ok = sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL) == SQLITE_OK &&
+         sqlite3_busy_timeout(db, 10000) == SQLITE_OK &&
+         sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    if (!ok)
+        (void)fprintf(stderr, "%s\n", db ? sqlite3_errmsg(db) : "no memory");
+    (void)sqlite3_close(db);
+    return ok;
+}
+
+bool test_store_from_the_future(const struct test_store *store, bool fits)
+{
+    return store->kind == TEST_STORE_POSTGRES ? postgres_future(store, fits)
+                                              : sqlite_future(store, fits);
+}
