@@ -88,17 +88,24 @@ static const struct {
     const char *name;
     int64_t interval_ms;
     ff_op_id op;
-    void *(*fill)(struct ff_engine *engine, struct ff_arena *arena); /* NULL: has no scan of its own */
+    void *(*fill)(struct ff_engine *engine, struct ff_arena *arena); /* NULL: shares a scan */
     bool timer;  /* needs a due row: asks the pulse first */
     bool hidden; /* the engine's own business, not reported */
 } loop_table[FF_LOOP_COUNT] = {
-    [FF_LOOP_ATTEMPT_TIMEOUT]    = {"attempt_timeout",    1000,  FF_OP_TIMER_FIRE,      NULL,           true,  false},
-    [FF_LOOP_LEASE_EXPIRY]       = {"lease_expiry",       1000,  FF_OP_TIMER_FIRE,      fill_leases,    true,  false},
-    [FF_LOOP_DELAYED]            = {"delayed",            1000,  FF_OP_TIMER_FIRE,      fill_delays,    true,  false},
-    [FF_LOOP_EXECUTION_DEADLINE] = {"execution_deadline", 5000,  FF_OP_TIMER_FIRE,      fill_deadlines, true,  false},
-    [FF_LOOP_RETENTION]          = {"retention",          60000, FF_OP_RETENTION_SWEEP, fill_retention, false, false},
-    [FF_LOOP_BATCH_PRUNE]        = {"batch_prune",        60000, FF_OP_META_PRUNE,      fill_prune,     false, false},
-    [FF_LOOP_CONTACT]            = {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact,   false, true},
+    [FF_LOOP_ATTEMPT_TIMEOUT] =
+        {"attempt_timeout", 1000, FF_OP_TIMER_FIRE, NULL, true, false},
+    [FF_LOOP_LEASE_EXPIRY] =
+        {"lease_expiry", 1000, FF_OP_TIMER_FIRE, fill_leases, true, false},
+    [FF_LOOP_DELAYED] =
+        {"delayed", 1000, FF_OP_TIMER_FIRE, fill_delays, true, false},
+    [FF_LOOP_EXECUTION_DEADLINE] =
+        {"execution_deadline", 5000, FF_OP_TIMER_FIRE, fill_deadlines, true, false},
+    [FF_LOOP_RETENTION] =
+        {"retention", 60000, FF_OP_RETENTION_SWEEP, fill_retention, false, false},
+    [FF_LOOP_BATCH_PRUNE] =
+        {"batch_prune", 60000, FF_OP_META_PRUNE, fill_prune, false, false},
+    [FF_LOOP_CONTACT] =
+        {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact, false, true},
 };
 // clang-format on
 
@@ -374,14 +381,13 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     if (supervisor->read.row_count != 1)
         return;
     supervisor->pulse = (struct ff_pulse){
-        .now_ms = cells[0].as.i64,
-        .next_due_ms = cells[1].type == FF_VALUE_NULL ? FF_NULL64 : cells[1].as.i64,
-        .capset_count = cells[4].as.i64,
-        .claimable = cells[5].as.i64 != 0,
+        .now_ms = cells[FF_OUT_PULSE_NOW_MS].as.i64,
+        .next_due_ms = cells[FF_OUT_PULSE_DUE_AT_MS].as.i64,
+        .capset_count = cells[FF_OUT_PULSE_CAPSETS].as.i64,
+        .claimable = cells[FF_OUT_PULSE_CLAIMABLE].as.i64 != 0,
     };
     ff_engine_contact(engine, supervisor->pulse.now_ms);
-    if (cells[6].type == FF_VALUE_TEXT)
-        learn_contact(engine, cells[6].as.str);
+    learn_contact(engine, cells[FF_OUT_PULSE_CONTACT].as.str);
     pthread_mutex_lock(&engine->lock);
     more_capsets = (size_t)supervisor->pulse.capset_count > engine->capset_count;
     pthread_mutex_unlock(&engine->lock);
