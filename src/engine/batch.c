@@ -56,7 +56,7 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
     size_t bytes = 0;
 
     while (!ff_list_empty(from)) {
-        struct ff_job *const job = ff_list_item(ff_list_first(from), struct ff_job, link);
+        struct ff_job *const job = ff_job_first(from);
         struct ff_work work = work_of(batch, job, env);
 
         if (batch->count > 0 &&

@@ -63,7 +63,7 @@ static struct ff_group *group_new(struct ff_executor *executor, struct ff_list *
     }
     ff_list_init(&group->jobs);
     for (size_t i = 0; i < count && !ff_list_empty(jobs); i++, group->count++)
-        ff_list_push_back(&group->jobs, ff_list_pop_front(jobs));
+        ff_list_push_back(&group->jobs, &ff_job_pop(jobs)->link);
     group->reruns = reruns;
     ff_list_push_front(&executor->groups, &group->link);
     return group;
@@ -99,7 +99,7 @@ static void again(struct ff_executor *executor, bool split, uint32_t reruns)
     size_t count;
 
     while (!ff_list_empty(&executor->batch.deferred))
-        ff_list_push_back(jobs, ff_list_pop_front(&executor->batch.deferred));
+        ff_list_push_back(jobs, &ff_job_pop(&executor->batch.deferred)->link);
     keep_wanted(executor, jobs, &count);
     if (count == 0)
         return;
@@ -109,7 +109,7 @@ static void again(struct ff_executor *executor, bool split, uint32_t reruns)
         executor->engine->stats.bisections++;
         ff_list_init(&first);
         for (size_t i = 0; i < count / 2; i++)
-            ff_list_push_back(&first, ff_list_pop_front(jobs));
+            ff_list_push_back(&first, &ff_job_pop(jobs)->link);
         (void)group_new(executor, jobs, count, 0); /* the second half, then in front of it ... */
         (void)group_new(executor, &first, count, 0);
         return;
@@ -128,7 +128,7 @@ static bool take(struct ff_executor *executor, struct ff_list *jobs, uint32_t *r
         struct ff_group *const group = ff_list_item(node, struct ff_group, link);
 
         while (!ff_list_empty(&group->jobs))
-            ff_list_push_back(jobs, ff_list_pop_front(&group->jobs));
+            ff_list_push_back(jobs, &ff_job_pop(&group->jobs)->link);
         *ret_reruns = group->reruns;
         ff_free(group);
         return true;
@@ -143,7 +143,7 @@ static int32_t lock_wait_ms(const struct ff_executor *executor)
 
     if (executor->which != FF_TAKE_PATIENT)
         return 0;
-    job = ff_list_item(ff_list_first(&executor->batch.jobs), struct ff_job, link);
+    job = ff_job_first(&executor->batch.jobs);
     if (job->type->cls == FF_CLASS_BACKGROUND)
         return FF_PATIENT_BG_MS;
     rest_ms = job->deadline_mono_ms - ff_engine_mono_ms(executor->engine);
@@ -218,8 +218,7 @@ static void stop_for_a_while(struct ff_executor *executor)
 
 static void answer_poison(struct ff_executor *executor)
 {
-    struct ff_job *const job =
-        ff_list_item(ff_list_first(&executor->batch.jobs), struct ff_job, link);
+    struct ff_job *const job = ff_job_first(&executor->batch.jobs);
 
     executor->engine->stats.poison++;
     ff_log(FF_LOG_ERROR, "engine", "op failed alone op=%s code=%s reason='%s'", job->type->name,
@@ -258,8 +257,7 @@ static void failed(struct ff_executor *executor)
 
             keep_wanted(executor, &batch->jobs, &left);
             while (!ff_list_empty(&batch->jobs))
-                ff_queue_push_patient(&engine->queue, ff_list_item(ff_list_pop_front(&batch->jobs),
-                                                                   struct ff_job, link));
+                ff_queue_push_patient(&engine->queue, ff_job_pop(&batch->jobs));
         } else if (count == 1 && batch->reruns >= SINGLE_RERUNS) {
             ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");
         } else {
@@ -310,7 +308,7 @@ static void reply(struct ff_executor *executor)
     executor->backoff_ms = BACKOFF_FIRST_MS;
     send_on_deferred(executor);
     while (!ff_list_empty(jobs)) {
-        struct ff_job *const job = ff_list_item(ff_list_pop_front(jobs), struct ff_job, link);
+        struct ff_job *const job = ff_job_pop(jobs);
 
         engine->stats.jobs++;
         ff_engine_end_job(engine, job);

@@ -189,8 +189,7 @@ size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
     engine->stats.wakeups += (int64_t)count;
     pthread_mutex_unlock(&engine->lock);
     while (!ff_list_empty(&woken))
-        ff_queue_return(&engine->queue,
-                        ff_list_item(ff_list_pop_front(&woken), struct ff_job, link));
+        ff_queue_return(&engine->queue, ff_job_pop(&woken));
     return count;
 }
 
@@ -213,7 +212,7 @@ void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
     }
     pthread_mutex_unlock(&engine->lock);
     while (!ff_list_empty(&over))
-        ff_engine_end_job(engine, ff_list_item(ff_list_pop_front(&over), struct ff_job, link));
+        ff_engine_end_job(engine, ff_job_pop(&over));
 }
 
 /* --- after a commit --- */
@@ -304,7 +303,7 @@ void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_stat
                          const char *message)
 {
     while (!ff_list_empty(jobs)) {
-        struct ff_job *const job = ff_list_item(ff_list_pop_front(jobs), struct ff_job, link);
+        struct ff_job *const job = ff_job_pop(jobs);
 
         job->status = ff_fail(&job->error, status, "%s", message);
         ff_engine_end_job(engine, job);

@@ -50,6 +50,23 @@ struct ff_job {
     size_t want_from, want_to; /* of the batch's rowset */
 };
 
+/* The first job of a list that is not empty; pop takes it out. */
+static inline struct ff_job *ff_job_first(const struct ff_list *list)
+{
+    struct ff_list_node *const node = ff_list_first(list);
+
+    assert(node);
+    return ff_list_item(node, struct ff_job, link);
+}
+
+static inline struct ff_job *ff_job_pop(struct ff_list *list)
+{
+    struct ff_job *const job = ff_job_first(list);
+
+    ff_list_remove(&job->link);
+    return job;
+}
+
 /* `bytes_hint`: how much the input will take. NULL: no memory. */
 struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint);
 void ff_job_free(struct ff_job *job);
