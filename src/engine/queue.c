@@ -95,10 +95,10 @@ static size_t move(struct ff_queue *queue, struct ff_list *from, size_t max, str
     size_t moved = 0;
 
     while (moved < max && !ff_list_empty(from)) {
-        struct ff_list_node *const node = ff_list_pop_front(from);
+        struct ff_job *const job = ff_job_pop(from);
 
-        account(queue, ff_list_item(node, struct ff_job, link), false);
-        ff_list_push_back(out, node);
+        account(queue, job, false);
+        ff_list_push_back(out, &job->link);
         moved++;
     }
     return moved;

@@ -169,7 +169,7 @@ static void refused(void **state, const char *sql, const char *why)
 static void test_sqlgen__a_block_becomes_both_dialects(void **state)
 {
     struct tree *tree = *state;
-    char ids[1 << 14];
+    static char ids[1 << 14];
 
     put(tree, "sql/a.sql",
         "-- A banner.\n"

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_queue.c -- order, fairness, limits and taking back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/limits.h"
+#include "engine/queue.h"
+
+static struct ff_queue queue;
+
+static int setup(void **state)
+{
+    (void)state;
+    ff_queue_init(&queue);
+    return 0;
+}
+
+static void free_list(struct ff_list *list)
+{
+    while (!ff_list_empty(list))
+        ff_job_free(ff_job_pop(list));
+}
+
+static int teardown(void **state)
+{
+    struct ff_list rest;
+
+    (void)state;
+    ff_list_init(&rest);
+    while (ff_queue_take(&queue, FF_TAKE_ALL, SIZE_MAX, &rest) > 0 ||
+           ff_queue_take(&queue, FF_TAKE_PATIENT, 1, &rest) > 0)
+        free_list(&rest);
+    assert_int_equal(queue.count, 0);
+    assert_int_equal(queue.bytes, 0);
+    ff_queue_done(&queue);
+    return 0;
+}
+
+static struct ff_job *given_pushed(ff_op_id op, uint32_t tag)
+{
+    struct ff_job *const job = ff_job_new(op, 0);
+
+    job->tag = tag;
+    assert_int_equal(ff_queue_push(&queue, job, NULL), FF_OK);
+    return job;
+}
+
+static void expect_order(struct ff_list *list, const uint32_t *tags, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ff_job *const job = ff_job_pop(list);
+
+        assert_int_equal(job->tag, tags[i]);
+        ff_job_free(job);
+    }
+    assert_true(ff_list_empty(list));
+}
+
+static void test_queue__worker_ops_go_first_then_callers_then_submits(void **state)
+{
+    const uint32_t expected[] = {3, 4, 2, 1};
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    given_pushed(FF_OP_EXECUTION_CLAIM, 2);
+    given_pushed(FF_OP_EXECUTION_COMPLETE, 3);
+    given_pushed(FF_OP_EXECUTION_RENEW, 4);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_NORMAL, 10, &out), 4);
+    expect_order(&out, expected, 4);
+}
+
+static void test_queue__background_has_a_quarter_while_others_compete(void **state)
+{
+    struct ff_list out;
+    int background = 0;
+
+    (void)state;
+    ff_list_init(&out);
+    for (uint32_t i = 0; i < 100; i++) {
+        given_pushed(FF_OP_EXECUTION_COMPLETE, i);
+        given_pushed(FF_OP_TIMER_FIRE, i);
+    }
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_NORMAL, 40, &out), 40);
+    FF_LIST_FOR_EACH(node, &out)
+    background += ff_list_item(node, struct ff_job, link)->type->cls == FF_CLASS_BACKGROUND;
+    assert_int_equal(background, 10);
+    free_list(&out);
+}
+
+static void test_queue__what_comes_back_is_served_first(void **state)
+{
+    const uint32_t expected[] = {9, 1};
+    struct ff_list out;
+    struct ff_job *const back = ff_job_new(FF_OP_EXECUTION_COMPLETE, 0);
+
+    (void)state;
+    ff_list_init(&out);
+    back->tag = 9;
+    given_pushed(FF_OP_EXECUTION_COMPLETE, 1);
+    ff_queue_return(&queue, back);
+    ff_queue_take(&queue, FF_TAKE_NORMAL, 10, &out);
+    expect_order(&out, expected, 2);
+}
+
+static void test_queue__refuses_above_the_limit_but_never_background(void **state)
+{
+    struct ff_job *const over = ff_job_new(FF_OP_EXECUTION_SUBMIT, 0);
+    struct ff_error err;
+
+    (void)state;
+    for (uint32_t i = 0; i < FF_QUEUE_OPS_MAX; i++)
+        given_pushed(FF_OP_EXECUTION_SUBMIT, i);
+    assert_int_equal(ff_queue_push(&queue, over, &err), FF_OVERLOADED);
+    ff_job_free(over);
+    given_pushed(FF_OP_TIMER_FIRE, 0);
+}
+
+static void test_queue__refuses_too_many_bytes(void **state)
+{
+    struct ff_job *const huge = ff_job_new(FF_OP_EXECUTION_SUBMIT, FF_QUEUE_BYTES_MAX);
+    struct ff_error err;
+
+    (void)state;
+    assert_int_equal(ff_queue_push(&queue, huge, &err), FF_OVERLOADED);
+    ff_job_free(huge);
+}
+
+static void test_queue__refuses_when_closed(void **state)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_SUBMIT, 0);
+    struct ff_error err;
+
+    (void)state;
+    ff_queue_close(&queue);
+    assert_int_equal(ff_queue_push(&queue, job, &err), FF_CLOSED);
+    ff_job_free(job);
+}
+
+static void test_queue__large_jobs_wait_for_the_executor_that_takes_all(void **state)
+{
+    const uint32_t expected[] = {7};
+    struct ff_list out;
+    struct ff_job *const large = ff_job_new(FF_OP_EXECUTION_SUBMIT, 0);
+
+    (void)state;
+    ff_list_init(&out);
+    large->large = true;
+    large->tag = 7;
+    assert_int_equal(ff_queue_push(&queue, large, NULL), FF_OK);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_NORMAL, 10, &out), 0);
+    assert_true(ff_queue_has(&queue, FF_TAKE_ALL));
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_ALL, 10, &out), 1);
+    expect_order(&out, expected, 1);
+}
+
+static void test_queue__a_job_can_be_taken_back_while_it_waits(void **state)
+{
+    struct ff_job *const waiting = given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    assert_true(ff_queue_remove(&queue, waiting));
+    assert_false(ff_queue_remove(&queue, waiting));
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_ALL, 10, &out), 0);
+    ff_job_free(waiting);
+}
+
+static void test_queue__deadlines_are_found(void **state)
+{
+    const uint32_t expected[] = {1};
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    given_pushed(FF_OP_EXECUTION_SUBMIT, 1)->deadline_mono_ms = 100;
+    given_pushed(FF_OP_EXECUTION_SUBMIT, 2)->deadline_mono_ms = 200;
+    assert_int_equal(ff_queue_expired(&queue, 100, &out), 200);
+    expect_order(&out, expected, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_queue__worker_ops_go_first_then_callers_then_submits),
+        TEST(test_queue__background_has_a_quarter_while_others_compete),
+        TEST(test_queue__what_comes_back_is_served_first),
+        TEST(test_queue__refuses_above_the_limit_but_never_background),
+        TEST(test_queue__refuses_too_many_bytes),
+        TEST(test_queue__refuses_when_closed),
+        TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
+        TEST(test_queue__a_job_can_be_taken_back_while_it_waits),
+        TEST(test_queue__deadlines_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
