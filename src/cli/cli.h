@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli.h -- one run of ff: what was asked, where the answer goes, how it ends.
+ *
+ * stdout is data only; errors are one line on stderr. A verb returns the exit code.
+ * Read first: src/cli/README.md. Tests: tests/unit/test_cli.c, tests/e2e/test_cli.py. */
+#ifndef FF_CLI_CLI_H
+#define FF_CLI_CLI_H
+
+#include "base/arena.h"
+#include "base/macros.h"
+#include "cli/options.h"
+
+#include <flowfabric.h>
+#include <jansson.h>
+#include <stdio.h>
+
+enum { FF_EXIT_OK, FF_EXIT_NEGATIVE, FF_EXIT_USAGE };
+
+struct ff_given {
+    ff_opt opt;
+    const char *value; /* NULL: a flag */
+};
+
+struct ff_cli {
+    const struct ff_verb *verb;
+    struct ff_given given[256];
+    size_t given_count;
+    const char *args[64];
+    size_t arg_count;
+    struct ff_arena arena; /* of everything the run makes */
+    struct ff_client *client;
+    FILE *out, *err;
+    bool colour;
+    int64_t now_ms; /* for ages */
+};
+
+/* The whole of ff but the process: returns the exit code. */
+int ff_cli_main(int argc, char **argv, FILE *out, FILE *err);
+
+/* Fills verb, given and args. Not FF_EXIT_OK: the problem has been told. */
+int ff_cli_parse(struct ff_cli *cli, int argc, char **argv);
+bool ff_cli_has(const struct ff_cli *cli, ff_opt opt);
+/* The last one given, else the environment's, else NULL. */
+const char *ff_cli_value(const struct ff_cli *cli, ff_opt opt);
+/* FF_EXIT_USAGE, told, when it is not a number; `absent` when not given. */
+int ff_cli_number(struct ff_cli *cli, ff_opt opt, int64_t absent, int64_t *ret);
+/* "name=value" in two; false without '='. */
+bool ff_cli_pair(struct ff_cli *cli, const char *text, char separator, struct ff_tag_pair *ret);
+
+/* "ff: <message>" and where to read more; FF_EXIT_USAGE. */
+int ff_cli_usage(struct ff_cli *cli, const char *fmt, ...) FF_PRINTF(2, 3);
+/* "ff: cannot <what>: <why>"; the exit code of the status. */
+int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
+                const struct ff_error *error);
+
+/* Opens the store; 0 or an exit code, told. */
+int ff_cli_open(struct ff_cli *cli, bool must_exist);
+const char *ff_cli_store(const struct ff_cli *cli);
+/* Writes one line of JSON and drops the reference; 0 or an exit code. */
+int ff_cli_json(struct ff_cli *cli, json_t *json);
+/* A whole file, "-" for stdin; bounded. */
+FF_MUST_CHECK ff_status ff_cli_read_file(struct ff_cli *cli, const char *path, size_t max_bytes,
+                                         struct ff_str *ret, struct ff_error *reterr);
+/* JSON, @file or - (stdin). */
+FF_MUST_CHECK ff_status ff_cli_read_value(struct ff_cli *cli, const char *value, size_t max_bytes,
+                                          struct ff_str *ret, struct ff_error *reterr);
+/* A filter out of the options of `ls`. */
+int ff_cli_filter(struct ff_cli *cli, struct ff_filter *filter, bool *ret_any);
+
+#endif

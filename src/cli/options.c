@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options.c -- the table of verbs: what each takes, says and runs.
+ *
+ * Tests: tests/unit/test_cli.c. */
+#include "cli/options.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+const struct ff_option ff_options[FF_OPT_COUNT] = {
+#define OPTION_ROW(NAME, name, argument, environment, help)                                        \
+    [FF_OPT_##NAME] = {name, argument, environment, help},
+    FF_OPTION_MAP(OPTION_ROW)
+#undef OPTION_ROW
+};
+
+const ff_opt ff_common_options[] = {FF_OPT_STORE, FF_OPT_SERVER, FF_OPT_JSON, FF_OPT_HELP,
+                                    FF_OPT_COUNT};
+
+#define FILTER_OPTIONS                                                                             \
+    FF_OPT_NAMESPACE, FF_OPT_LANE, FF_OPT_KIND, FF_OPT_STATE, FF_OPT_FLOW, FF_OPT_WORKER,          \
+        FF_OPT_TAG, FF_OPT_AFTER, FF_OPT_BEFORE
+
+static const ff_opt submit_takes[] = {
+    FF_OPT_KIND,     FF_OPT_LANE,        FF_OPT_NAMESPACE,  FF_OPT_INPUT,
+    FF_OPT_PRIORITY, FF_OPT_TAG,         FF_OPT_KEY,        FF_OPT_ID,
+    FF_OPT_DELAY,    FF_OPT_DELAY_UNTIL, FF_OPT_DEADLINE,   FF_OPT_DEADLINE_AT,
+    FF_OPT_POLICY,   FF_OPT_BULK,        FF_OPT_CAPABILITY, FF_OPT_COUNT};
+static const ff_opt ls_takes[] = {FILTER_OPTIONS, FF_OPT_LIMIT, FF_OPT_CURSOR, FF_OPT_COUNT};
+static const ff_opt show_takes[] = {FF_OPT_ATTEMPTS, FF_OPT_EVENTS, FF_OPT_RESULT,
+                                    FF_OPT_LIMIT,    FF_OPT_CURSOR, FF_OPT_COUNT};
+static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL, FF_OPT_COUNT};
+static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT,   FF_OPT_DEADLINE,
+                                      FF_OPT_GENERATION, FILTER_OPTIONS, FF_OPT_ALL,
+                                      FF_OPT_COUNT};
+static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
+static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_COUNT};
+static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
+static const ff_opt nothing[] = {FF_OPT_COUNT};
+
+const struct ff_verb ff_verbs[] = {
+    {"submit", "", 0, 0, "hand in an execution, or many",
+     "Prints the id. With --bulk each item is an object as in the HTTP API (kind, lane, input, "
+     "tags, policy, ...); one bad item never fails the others. The same --key or --id again gives "
+     "the same execution, not a second one.",
+     submit_takes, ff_run_submit},
+    {"ls", "", 0, 0, "list executions, newest first",
+     "Filters may be combined. Exit status 1 when nothing matches.", ls_takes, ff_run_ls},
+    {"show", "ID", 1, 1, "show one execution: state, lease, attempts, history",
+     "The ID may be canonical, fp:N:<uuid>, a bare uuid, or a unique beginning of one. --attempts, "
+     "--events and --result show only that part.",
+     show_takes, ff_run_show},
+    {"explain", "ID", 1, 1, "say why an execution is not running, or who runs it",
+     "Lists every reason: delay, back-off, paused lane, missing worker or capability, lease, "
+     "outcome.",
+     nothing, ff_run_explain},
+    {"cancel", "[ID...]", 0, 64, "end executions, whatever they are doing",
+     "Without an ID all living executions that match the filter are cancelled, up to 10,000 in one "
+     "call; --all stands for no filter.",
+     cancel_takes, ff_run_cancel},
+    {"replay", "[ID...]", 0, 64, "run ended executions again",
+     "Each becomes a new generation of the same execution. --input, --deadline-ms and --generation "
+     "need exactly one ID. Without an ID all ended executions that match the filter are replayed, "
+     "up to 10,000 in one call; --all stands for no filter.",
+     replay_takes, ff_run_replay},
+    {"lanes", "[pause|resume LANE]", 0, 2, "show lanes and their depth; pause or resume one",
+     "A paused lane hands out no work; what is running goes on.", lanes_takes, ff_run_lanes},
+    {"workers", "", 0, 0, "show the workers that have claimed",
+     "A worker is live while its last claim is not older than it said.", nothing, ff_run_workers},
+    {"fsck", "", 0, 0, "audit the store",
+     "Checks every invariant that the tables show. Reads only, safe on a live system. Exit status "
+     "1 when something is wrong.",
+     nothing, ff_run_fsck},
+    {"migrate", "", 0, 0, "bring the schema of the store up to date",
+     "Prints the schema number before and after.", migrate_takes, ff_run_migrate},
+    {"version", "", 0, 0, "print the version", "", nothing, ff_run_version},
+    {"help", "[VERB]", 0, 1, "say how to use ff, or one verb",
+     "--man prints the manual page, --completion a completion script for bash.", help_takes,
+     ff_run_help},
+};
+const size_t ff_verb_count = sizeof ff_verbs / sizeof ff_verbs[0];
+
+const struct ff_verb *ff_verb_named(const char *name)
+{
+    for (size_t i = 0; i < ff_verb_count; i++) {
+        if (strcmp(ff_verbs[i].name, name) == 0)
+            return &ff_verbs[i];
+    }
+    return NULL;
+}
