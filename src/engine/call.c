@@ -252,7 +252,7 @@ static struct ff_reader *borrow(struct ff_engine *engine)
                 pthread_mutex_unlock(&engine->lock);
                 return &engine->readers[i];
             }
-        pthread_cond_wait(&engine->changed, &engine->lock);
+        pthread_cond_wait(&engine->reader_free, &engine->lock);
     }
 }
 
@@ -260,7 +260,7 @@ static void give_back(struct ff_engine *engine, struct ff_reader *reader)
 {
     pthread_mutex_lock(&engine->lock);
     reader->lent = false;
-    pthread_cond_broadcast(&engine->changed);
+    pthread_cond_signal(&engine->reader_free);
     pthread_mutex_unlock(&engine->lock);
 }
 

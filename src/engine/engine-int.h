@@ -42,7 +42,8 @@ struct ff_engine {
     struct ff_store *store;
     struct ff_queue queue;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* readers given back, stop */
+    pthread_cond_t changed; /* something the supervisor should look at; stop */
+    pthread_cond_t reader_free;
     struct ff_executor executors[FF_EXECUTORS_MAX];
     size_t executor_count;
     pthread_t threads[FF_EXECUTORS_MAX + 1];

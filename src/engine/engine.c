@@ -194,6 +194,7 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&engine->changed, &attr);
+    pthread_cond_init(&engine->reader_free, &attr);
     pthread_condattr_destroy(&attr);
     ff_list_init(&engine->parked);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
@@ -281,6 +282,7 @@ void ff_engine_free(struct ff_engine *engine)
     ff_supervisor_done(&engine->supervisor);
     ff_arena_done(&engine->capset_arena);
     ff_queue_done(&engine->queue);
+    pthread_cond_destroy(&engine->reader_free);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->lock);
     ff_store_free(engine->store);

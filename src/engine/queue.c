@@ -125,9 +125,10 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
         taken = move(queue, &queue->patient, 1, out);
         break;
     case FF_TAKE_ALL:
-        taken = move(queue, &queue->large, max, out);
-        if (taken == 0)
-            taken = take_normal(queue, max, out);
+        /* Half for each while both wait: with one executor neither may starve the other. */
+        taken = move(queue, &queue->large, max / 2 + 1, out);
+        taken += take_normal(queue, max - taken, out);
+        taken += move(queue, &queue->large, max - taken, out);
         break;
     case FF_TAKE_NORMAL:
         taken = take_normal(queue, max, out);

@@ -34,7 +34,7 @@ void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);
 
 typedef enum ff_lane_of_work {
     FF_TAKE_NORMAL,  /* everything but large jobs */
-    FF_TAKE_ALL,     /* large ones first */
+    FF_TAKE_ALL,     /* large ones too */
     FF_TAKE_PATIENT, /* one job whose row is held */
 } ff_lane_of_work;
 

@@ -22,6 +22,7 @@
 
 #define PULSE_MS      1000 /* idle */
 #define PULSE_BUSY_MS 250  /* somebody waits for work that only the pulse can announce */
+#define EXPIRY_MS     20   /* how often deadlines of waiting jobs are looked at */
 #define NOTIFIED_MS   20   /* how often hints of other processes are looked at while claims wait */
 
 /* --- what each loop asks for --- */
@@ -298,15 +299,18 @@ static void tick(struct ff_supervisor *supervisor, ff_loop_id id)
     }
 }
 
+/* The pulse knows of a due row, and the loop has not asked about it yet. */
+static bool timer_waits(const struct ff_supervisor *supervisor, ff_loop_id id)
+{
+    return loop_table[id].timer && supervisor->pulse.next_due_ms != FF_NULL64 &&
+           supervisor->loops[id].pulse != supervisor->pulse.number;
+}
+
 /* Called with the engine's lock. Which loops have something to do? */
 static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool due[FF_LOOP_COUNT])
 {
     struct ff_engine *const engine = supervisor->engine;
-    const int64_t now_ms = engine->contact.known
-                               ? engine->contact.last_ms + mono_ms - engine->contact.last_mono_ms
-                               : INT64_MIN;
-    const bool timer_due =
-        supervisor->pulse.next_due_ms != FF_NULL64 && supervisor->pulse.next_due_ms <= now_ms;
+    const int64_t now_ms = engine->contact.last_ms + mono_ms - engine->contact.last_mono_ms;
 
     for (int id = 0; id < FF_LOOP_COUNT; id++) {
         struct ff_loop *const loop = &supervisor->loops[id];
@@ -318,9 +322,13 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
             due[id] = true;
         if (loop->again)
             due[id] = true;
-        if (mono_ms >= loop->next_mono_ms) {
+        if (mono_ms < loop->next_mono_ms)
+            continue;
+        if (!loop_table[id].timer ||
+            (timer_waits(supervisor, (ff_loop_id)id) && supervisor->pulse.next_due_ms <= now_ms)) {
+            loop->pulse = supervisor->pulse.number;
             loop->next_mono_ms = mono_ms + loop_table[id].interval_ms; /* late, not in bursts */
-            due[id] = due[id] || !loop_table[id].timer || timer_due;
+            due[id] = true;
         }
     }
     due[FF_LOOP_CONTACT] = due[FF_LOOP_CONTACT] && engine->store->facts.shared;
@@ -381,6 +389,7 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     if (supervisor->read.row_count != 1)
         return;
     supervisor->pulse = (struct ff_pulse){
+        .number = supervisor->pulse.number + 1,
         .now_ms = cells[FF_OUT_PULSE_NOW_MS].as.i64,
         .next_due_ms = cells[FF_OUT_PULSE_DUE_AT_MS].as.i64,
         .capset_count = cells[FF_OUT_PULSE_CAPSETS].as.i64,
@@ -397,15 +406,40 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
         start_read(supervisor, true);
 }
 
-/* Jobs whose time is over while they wait. */
-static void expire_waiting(struct ff_engine *engine, int64_t mono_ms)
+/* Jobs whose time is over while they wait. Looking at all of them is not free. */
+static void expire_waiting(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
+    struct ff_engine *const engine = supervisor->engine;
     struct ff_list expired;
 
+    if (mono_ms < supervisor->next_expiry_mono_ms)
+        return;
+    supervisor->next_expiry_mono_ms = mono_ms + EXPIRY_MS;
     ff_list_init(&expired);
     (void)ff_queue_expired(&engine->queue, mono_ms, &expired);
     ff_engine_fail_jobs(engine, &expired, FF_TIMEOUT, "not done in time");
     ff_engine_expire_parked(engine, mono_ms);
+}
+
+/* When a loop next has to be looked at. Called with the engine's lock. */
+static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, int64_t mono_ms)
+{
+    const struct ff_contact *const contact = &supervisor->engine->contact;
+    const struct ff_loop *const loop = &supervisor->loops[id];
+    const int64_t to_mono_ms = contact->last_mono_ms - contact->last_ms;
+    int64_t next_ms = INT64_MAX;
+
+    if (!loop_table[id].fill || loop->in_flight)
+        return INT64_MAX; /* its end wakes us */
+    if (loop->again)
+        return mono_ms;
+    if (!loop_table[id].timer)
+        next_ms = loop->next_mono_ms;
+    else if (contact->known && timer_waits(supervisor, id))
+        next_ms = ff_max_i64(loop->next_mono_ms, supervisor->pulse.next_due_ms + to_mono_ms);
+    if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0 && contact->known)
+        next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] + to_mono_ms);
+    return next_ms;
 }
 
 static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
@@ -414,18 +448,13 @@ static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
     int64_t next_ms = supervisor->pulsing ? INT64_MAX : supervisor->next_pulse_mono_ms;
 
     pthread_mutex_lock(&engine->lock);
-    for (int id = 0; id < FF_LOOP_COUNT; id++)
-        if (loop_table[id].fill && !supervisor->loops[id].in_flight)
-            next_ms = ff_min_i64(next_ms, supervisor->loops[id].again
-                                              ? mono_ms
-                                              : supervisor->loops[id].next_mono_ms);
-    if (supervisor->delay_hint_count > 0 && engine->contact.known &&
-        !supervisor->loops[FF_LOOP_DELAYED].in_flight)
-        next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] - engine->contact.last_ms +
-                                          engine->contact.last_mono_ms);
+    for (int id = 0; engine->options.loops && id < FF_LOOP_COUNT; id++)
+        next_ms = ff_min_i64(next_ms, loop_time(supervisor, (ff_loop_id)id, mono_ms));
     if (!ff_list_empty(&engine->parked))
         next_ms = ff_min_i64(next_ms, mono_ms + NOTIFIED_MS);
     pthread_mutex_unlock(&engine->lock);
+    if (atomic_load(&engine->under_way) > 0)
+        next_ms = ff_min_i64(next_ms, supervisor->next_expiry_mono_ms);
     return ff_max_i64(next_ms, mono_ms);
 }
 
@@ -454,7 +483,7 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
         for (int id = 0; id < FF_LOOP_COUNT; id++)
             if (due[id])
                 tick(supervisor, (ff_loop_id)id);
-    expire_waiting(engine, mono_ms);
+    expire_waiting(supervisor, mono_ms);
     *ret_waiting = supervisor->pulsing;
     return next_time(supervisor, mono_ms);
 }

@@ -27,12 +27,14 @@ typedef enum ff_loop_id {
 struct ff_loop {
     int64_t next_mono_ms;
     bool in_flight;
-    bool again; /* the last tick was full: do not wait for the interval */
+    bool again;     /* the last tick was full: do not wait for the interval */
+    uint64_t pulse; /* the pulse it acted on last: it asks the store once for each */
     int64_t ticks, last_processed, last_errors, processed, errors;
 };
 
 /* What the pulse last said, in the store's time. */
 struct ff_pulse {
+    uint64_t number;
     int64_t now_ms, next_due_ms;
     int64_t capset_count;
     bool claimable;
@@ -47,7 +49,7 @@ struct ff_supervisor {
     struct ff_read read;
     struct ff_arena arena;
     bool pulsing;
-    int64_t next_pulse_mono_ms;
+    int64_t next_pulse_mono_ms, next_expiry_mono_ms;
     struct ff_pulse pulse;
     bool capsets_wanted; /* the read under way fetches capability sets, not the pulse */
     struct ff_loop loops[FF_LOOP_COUNT];
