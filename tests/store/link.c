@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/sql.h"
 
 #include "base/banned.h"
 
@@ -25,11 +26,11 @@ static bool put_soon(struct ff_session *session, const char *name)
 {
     const int64_t until_ms = now_ms() + CALL_MS;
 
-    while (now_ms() < until_ms)
+    while (now_ms() < until_ms) {
         if (put_meta(session, name, "v") == FF_CALLED_OK)
             return true;
-        else
-            (void)poll(NULL, 0, 10);
+        (void)poll(NULL, 0, 10);
+    }
     return false;
 }
 
@@ -44,7 +45,7 @@ static void crash_of_the_server(void)
                    getenv("FF_TEST_PG_DIR"));
     good = good && system(command) == 0;
     good = good && put_soon(session, "y");
-    (void)disturb("SELECT 1"); /* notices that its own connection is gone */
+    PQreset(disturber()); /* its own connection is gone too */
     good = good && !strcmp(stored_meta("x"), "v") && !strcmp(stored_meta("y"), "v");
     if (session)
         session->ops->free(session);
@@ -111,6 +112,36 @@ static void hints_arrive(void)
     CHECK(good);
 }
 
+/* A client that stops in the middle of a pipeline: no timeout of the server ends its session. */
+static void stuck_session_is_ended(void)
+{
+    const struct ff_value stuck_ms = {.type = FF_VALUE_I64, .as.i64 = 0};
+    struct ff_read read = {.block = FF_SQL_SESSIONS_REAP, .params = &stuck_ms, .param_count = 1};
+    struct ff_store *const store = store_open("");
+    struct ff_session *const session = session_open(store);
+    PGconn *const stuck = PQconnectdb(getenv("FF_TEST_PG"));
+    struct batch batch;
+    bool good = session && PQstatus(stuck) == CONNECTION_OK;
+
+    PQclear(PQexec(stuck, "SET application_name = 'flowfabric'"));
+    good = good && PQenterPipelineMode(stuck) &&
+           PQsendQueryParams(stuck, "BEGIN", 0, NULL, NULL, NULL, NULL, 0) &&
+           PQsendFlushRequest(stuck) && PQflush(stuck) == 0;
+    PQclear(PQgetResult(stuck)); /* it has begun, and no sync will come */
+    batch_init(&batch);
+    read.arena = &batch.arena;
+    batch.call.read = &read;
+    good = good && batch_call(&batch, session, FF_CALL_READ) == FF_CALLED_OK;
+    good = good && read.cells[0].as.i64 == 1;
+    good = good && batch_call(&batch, session, FF_CALL_READ) == FF_CALLED_OK;
+    batch_done(&batch);
+    PQfinish(stuck);
+    if (session)
+        session->ops->free(session);
+    ff_store_free(store);
+    CHECK(good);
+}
+
 /* ---------------------------------------------------------------------------------------------
  * Not a test of speed: it only prints what a batch takes. */
 
@@ -149,8 +180,8 @@ static bool one_round(struct ff_session *session, bool insert, int64_t took_us[2
     good = good && batch_call(&batch, session, FF_CALL_SAVE) == FF_CALLED_OK;
     (void)clock_gettime(CLOCK_MONOTONIC, &t[2]);
     for (int i = 0; i < 2; i++)
-        took_us[i] +=
-            (t[i + 1].tv_sec - t[i].tv_sec) * 1000000 + (t[i + 1].tv_nsec - t[i].tv_nsec) / 1000;
+        took_us[i] = ff_min_i64(took_us[i], (t[i + 1].tv_sec - t[i].tv_sec) * 1000000 +
+                                                (t[i + 1].tv_nsec - t[i].tv_nsec) / 1000);
     batch_done(&batch);
     return good;
 }
@@ -159,14 +190,14 @@ static void batch_of_500(void)
 {
     struct ff_store *const store = store_open("");
     struct ff_session *const session = session_open(store);
-    int64_t ignored[2] = {0};
-    int64_t took_us[2] = {0};
+    int64_t ignored[2] = {INT64_MAX, INT64_MAX};
+    int64_t took_us[2] = {INT64_MAX, INT64_MAX};
     bool good = session && one_round(session, true, ignored);
 
     for (int i = 0; good && i < ROUNDS; i++)
         good = one_round(session, false, took_us);
-    printf("# %d updates and %d events: load %.2f ms, save and commit %.2f ms\n", ROWS, ROWS,
-           (double)took_us[0] / ROUNDS / 1000, (double)took_us[1] / ROUNDS / 1000);
+    printf("# %d updates and %d events: load %.2f ms, save and commit %.2f ms (best of %d)\n", ROWS,
+           ROWS, (double)took_us[0] / 1000, (double)took_us[1] / 1000, ROUNDS);
     if (session)
         session->ops->free(session);
     ff_store_free(store);
@@ -175,6 +206,7 @@ static void batch_of_500(void)
 
 const struct test link_tests[] = {
     {"link__hints_arrive", hints_arrive},
+    {"link__stuck_session_is_ended", stuck_session_is_ended},
     {"link__batch_of_500_rows", batch_of_500},
     {"link__no_server_is_stop", no_server_is_stop},
     {"link__crash_of_the_server_is_survived", crash_of_the_server},

@@ -220,6 +220,24 @@ WITH_STORE(busy_is_not_absent)
     CHECK(busy->found == FF_FOUND_ROW);
 }
 
+WITH_STORE(load_asks_again_for_what_was_peeked)
+{
+    struct ff_entry *changed;
+    struct ff_entry *gone;
+
+    CHECK(put_meta(session, "changed", "1") == FF_CALLED_OK);
+    CHECK(put_meta(session, "gone", "1") == FF_CALLED_OK);
+    changed = want_meta(&a, "changed", FF_WANT_LOCK);
+    gone = want_meta(&a, "gone", FF_WANT_LOCK);
+    CHECK(batch_call(&a, session, FF_CALL_PEEK) == FF_CALLED_OK);
+    CHECK(gone->found == FF_FOUND_ROW);
+    (void)disturb("UPDATE %s.ff_meta SET value = '2' WHERE name = 'changed'", test_schema());
+    (void)disturb("DELETE FROM %s.ff_meta WHERE name = 'gone'", test_schema());
+    CHECK(batch_call(&a, session, FF_CALL_LOAD) == FF_CALLED_OK);
+    CHECK(ff_str_eq(((struct ff_meta *)changed->row)->value, FF_STR("2")));
+    CHECK(gone->found == FF_FOUND_ABSENT && !((struct ff_meta *)gone->row)->value.ptr);
+}
+
 WITH_STORE(large_values_pass)
 {
     const size_t bytes = 1 << 20;
@@ -290,6 +308,7 @@ const struct test rows_tests[] = {
     {"store__purge_takes_what_hangs_off", purge_takes_what_hangs_off},
     {"store__locking_scans_share_out", locking_scans_share_out},
     {"store__busy_is_not_absent", busy_is_not_absent},
+    {"store__load_asks_again_for_what_was_peeked", load_asks_again_for_what_was_peeked},
     {"store__values_larger_than_the_socket_pass", large_values_pass},
     {"store__reads_give_cells_and_rows", reads_give_cells_and_rows},
     {"store__events_are_numbered_in_order", events_are_numbered_in_order},

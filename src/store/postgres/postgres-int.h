@@ -188,7 +188,45 @@ bool ff_pg_link_in_transaction(const struct ff_pg_link *link);
 void ff_pg_link_fail(struct ff_pg_link *link, const struct ff_pg_step *step, ff_called outcome,
                      const char *message);
 
-/* --- session.c, store.c, migrate.c, hints.c --- */
+/* --- session.c, send.c, take.c: the calls of the seam --- */
+
+typedef enum ff_pg_round {
+    FF_PG_ROUND_NONE, /* no call under way, or its answer is ready */
+    FF_PG_ROUND_DIAL,
+    FF_PG_ROUND_MAIN,
+    FF_PG_ROUND_FLUSH,   /* the changes of a large save go out before its COMMIT */
+    FF_PG_ROUND_MISSING, /* absent or busy? */
+    FF_PG_ROUND_UNDO,    /* ROLLBACK after an error */
+    FF_PG_ROUND_CONFIRM, /* RESOLVE: it has committed, wait for its replication */
+} ff_pg_round;
+
+struct ff_pg_session {
+    struct ff_session session;
+    struct ff_pg_link link;
+    struct ff_arena scratch; /* parameters of one statement */
+    struct ff_pg_params params;
+    struct ff_call *call;
+    ff_pg_round round;
+    bool commit_queued;
+    bool committed; /* the server answered COMMIT */
+    size_t sent_bytes;
+};
+
+/* Each queues statements without a sync, but for `missing`, `commit` and `confirm`. */
+void ff_pg_send_own(struct ff_pg_session *session, ff_pg_own own);
+void ff_pg_send_peek(struct ff_pg_session *session);
+void ff_pg_send_load(struct ff_pg_session *session);
+/* Asks again, without a lock, for the keys that could not be locked. False: there are none. */
+bool ff_pg_send_missing(struct ff_pg_session *session);
+/* True: the COMMIT waits until all this is on its way; then call ff_pg_send_commit. */
+bool ff_pg_send_save(struct ff_pg_session *session);
+void ff_pg_send_commit(struct ff_pg_session *session);
+void ff_pg_send_resolve(struct ff_pg_session *session);
+void ff_pg_send_confirm(struct ff_pg_session *session);
+void ff_pg_send_read(struct ff_pg_session *session);
+bool ff_pg_take(void *session, const struct ff_pg_step *step, PGresult *result);
+
+/* --- hints.c, store.c, migrate.c --- */
 
 /* LISTEN and NOTIFY on a connection of their own. */
 struct ff_pg_hints {

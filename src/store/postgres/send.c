@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * send.c -- what each call says to the server: the statements of its pipeline, in order.
+ *
+ * Nothing is read here. Keyed statements take one array per column, sorted by key; tables go by
+ * rank, so that all sessions take their locks in the same order.
+ * Read first: README.md beside it. Tests: tests/store. */
+#include "postgres-int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+/* Saves above this are sent before the COMMIT is queued, so that a link that breaks on the way is
+ * known not to have committed. Smaller ones are not worth a system call of their own. */
+#define EARLY_FLUSH_BYTES (32 << 10)
+#define RESOLVE_WAIT_MS   10000
+
+static struct ff_pg_params *params_new(struct ff_pg_session *s)
+{
+    ff_arena_reset(&s->scratch);
+    s->params.arena = &s->scratch;
+    s->params.count = 0;
+    return &s->params;
+}
+
+void ff_pg_send_own(struct ff_pg_session *s, ff_pg_own own)
+{
+    const ff_pg_step_kind kind = own == FF_PG_COMMIT ? FF_PG_STEP_COMMIT : FF_PG_STEP_DONE;
+
+    ff_pg_link_send(&s->link, (struct ff_pg_step){kind, FF_PG_FIRST_OWN + (int)own, 0, NULL}, NULL);
+}
+
+static void send_text(struct ff_pg_session *s, ff_pg_own own, const char *text)
+{
+    struct ff_pg_params *const params = params_new(s);
+
+    ff_pg_bind_text(params, text);
+    ff_pg_link_send(&s->link,
+                    (struct ff_pg_step){FF_PG_STEP_DONE, FF_PG_FIRST_OWN + (int)own, 0, NULL},
+                    params);
+}
+
+/* Behind a pooler every round says where its tables are; the setting ends with the transaction,
+ * which without BEGIN is the pipeline itself. */
+static void send_path(struct ff_pg_session *s)
+{
+    if (s->link.config->pooler)
+        send_text(s, FF_PG_PATH, s->link.config->search_path);
+}
+
+static void send_settings(struct ff_pg_session *s, int64_t lock_wait_ms)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
+    send_path(s);
+    send_text(s, FF_PG_SET, text);
+}
+
+/* `limit` >= 0 takes the place of the block's parameter of that name. */
+static void send_block(struct ff_pg_session *s, struct ff_pg_step step,
+                       const struct ff_value *values, size_t count, int64_t limit)
+{
+    const struct ff_sql_block *const block = &ff_sql_blocks[step.statement];
+    struct ff_pg_params *const params = params_new(s);
+
+    if (count != block->param_count || !block->text[FF_DIALECT_POSTGRES]) {
+        ff_pg_link_fail(&s->link, &step, FF_CALLED_OP, "block does not take these parameters");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct ff_value as_limit = {.type = FF_VALUE_I64, .as.i64 = limit};
+        const bool is_limit = limit >= 0 && block->limit_param == (int)i;
+
+        ff_pg_bind_value(params, &block->params[i], is_limit ? &as_limit : &values[i]);
+    }
+    ff_pg_link_send(&s->link, step, params);
+}
+
+typedef bool pick_fn(const struct ff_col *col);
+
+static bool pick_key(const struct ff_col *col)
+{
+    return col->cls == FF_COL_KEY;
+}
+
+static bool pick_hot(const struct ff_col *col)
+{
+    return col->cls == FF_COL_HOT;
+}
+
+static bool pick_rest(const struct ff_col *col)
+{
+    return col->cls != FF_COL_KEY;
+}
+
+static bool pick_owner(const struct ff_col *col)
+{
+    return !strcmp(col->name, "partition_key") || !strcmp(col->name, "execution_id");
+}
+
+struct bulk {
+    ff_pg_step_kind kind;
+    ff_table table;
+    ff_pg_verb verb;
+    void **rows;
+    size_t count;
+    pick_fn *first, *second; /* which columns, in the statement's order */
+};
+
+/* One statement for many rows: one array per column. */
+static void send_bulk(struct ff_pg_session *s, const struct bulk *bulk)
+{
+    const struct ff_table_info *const info = &ff_tables[bulk->table];
+    const int statement = FF_PG_FIRST_TABLE + (int)bulk->table * FF_PG_VERB_COUNT + (int)bulk->verb;
+    struct ff_pg_params *const params = params_new(s);
+    pick_fn *const picks[] = {bulk->first, bulk->second};
+
+    if (bulk->count == 0)
+        return;
+    for (size_t pick = 0; pick < FF_ARRAY_LEN(picks) && picks[pick]; pick++)
+        for (size_t i = 0; i < info->col_count; i++)
+            if (picks[pick](&info->cols[i]))
+                ff_pg_bind_column(params, &info->cols[i], bulk->rows, bulk->count);
+    s->sent_bytes += ff_arena_used(&s->scratch);
+    ff_pg_link_send(&s->link, (struct ff_pg_step){bulk->kind, statement, bulk->table, NULL},
+                    params);
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Loading */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct ff_row *const x = *(const struct ff_row *const *)a;
+    const struct ff_row *const y = *(const struct ff_row *const *)b;
+
+    return ff_str_cmp(x->entry->key, y->entry->key);
+}
+
+/* The rows of a table that are wanted in this way and have no verdict yet, sorted by key. */
+static size_t unasked(struct ff_rowset *rows, ff_table table, ff_want want, void ***ret)
+{
+    size_t count = 0;
+    size_t cap = 0;
+    struct ff_entry *entry;
+
+    for (entry = rows->entries[table]; entry; entry = entry->next)
+        cap += entry->found == FF_FOUND_UNASKED && entry->want == want;
+    *ret = cap ? ff_arena_array(rows->arena, cap, sizeof **ret) : NULL;
+    if (!*ret)
+        return 0;
+    for (entry = rows->entries[table]; entry; entry = entry->next)
+        if (entry->found == FF_FOUND_UNASKED && entry->want == want)
+            (*ret)[count++] = entry->row;
+    qsort(*ret, count, sizeof **ret, by_key);
+    return count;
+}
+
+static void send_keyed(struct ff_pg_session *s, ff_table table, ff_want want, bool locking)
+{
+    struct bulk bulk = {.kind = FF_PG_STEP_READ, .table = table, .verb = FF_PG_READ};
+
+    if (locking && want == FF_WANT_LOCK) {
+        bulk.kind = FF_PG_STEP_LOCKED;
+        bulk.verb = s->call->lock_wait_ms > 0 ? FF_PG_WAIT : FF_PG_LOCK;
+    }
+    bulk.first = pick_key;
+    bulk.count = unasked(s->call->rows, table, want, &bulk.rows);
+    send_bulk(s, &bulk);
+}
+
+static void send_scans(struct ff_pg_session *s, bool locking)
+{
+    for (struct ff_scan *scan = s->call->rows->scans; scan; scan = scan->next)
+        if (!scan->loaded && ff_sql_blocks[scan->block].locks == locking)
+            send_block(s, (struct ff_pg_step){FF_PG_STEP_SCAN, scan->block, 0, scan}, scan->params,
+                       scan->param_count, scan->limit);
+}
+
+/* What an earlier call read without a lock is asked for again under it. Nothing but the key may be
+ * left of it: the row may have gone. Key columns stand first in the struct. */
+static void forget(struct ff_rowset *rows, struct ff_entry *entry)
+{
+    const struct ff_table_info *const info = &ff_tables[entry->table];
+    const size_t from = info->cols[info->key_count].offset;
+    const char *const fresh = ff_rowset_row_new(rows, entry->table);
+
+    if (fresh)
+        memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
+    entry->found = FF_FOUND_UNASKED;
+}
+
+static void forget_all(struct ff_rowset *rows, bool locking)
+{
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)
+            if (entry->found != FF_FOUND_ROW)
+                entry->found = FF_FOUND_UNASKED;
+            else if (locking && entry->want == FF_WANT_LOCK)
+                forget(rows, entry);
+}
+
+static void send_rows(struct ff_pg_session *s, bool locking)
+{
+    forget_all(s->call->rows, locking);
+    for (int table = 0; table < FF_TABLE_COUNT; table++) {
+        send_keyed(s, (ff_table)table, FF_WANT_LOCK, locking);
+        send_keyed(s, (ff_table)table, FF_WANT_READ, locking);
+    }
+    send_scans(s, false);
+    if (locking)
+        send_scans(s, true);
+}
+
+void ff_pg_send_peek(struct ff_pg_session *s)
+{
+    send_settings(s, 0);
+    send_rows(s, false);
+}
+
+void ff_pg_send_read(struct ff_pg_session *s)
+{
+    const struct ff_read *const read = s->call->read;
+
+    send_path(s);
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, NULL}, read->params,
+               read->param_count, -1);
+}
+
+/* One row of the marker, in a transaction of its own. */
+static void send_batch(struct ff_pg_session *s, int block, int64_t lock_wait_ms)
+{
+    const struct ff_value id = {.type = FF_VALUE_UUID, .as.uuid = s->call->batch_id};
+
+    ff_pg_send_own(s, FF_PG_BEGIN);
+    send_settings(s, lock_wait_ms);
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &id, 1, -1);
+}
+
+/* The marker of a load that was answered stands or falls with its transaction. So if it can be
+ * inserted now the batch is gone for good, and nothing needs to be committed here: a lost answer to
+ * such a commit would make the next resolve take our marker for the batch's own. */
+void ff_pg_send_resolve(struct ff_pg_session *s)
+{
+    send_batch(s, FF_SQL_BATCH_MARK, RESOLVE_WAIT_MS);
+    ff_pg_send_own(s, FF_PG_ROLLBACK);
+}
+
+/* The batch has committed here; has it where it must be replicated? */
+void ff_pg_send_confirm(struct ff_pg_session *s)
+{
+    send_batch(s, FF_SQL_BATCH_CONFIRM, RESOLVE_WAIT_MS);
+    ff_pg_send_commit(s);
+}
+
+void ff_pg_send_load(struct ff_pg_session *s)
+{
+    send_batch(s, FF_SQL_BATCH_MARK, s->call->lock_wait_ms);
+    send_rows(s, true);
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_CLOCK, FF_SQL_CLOCK, 0, NULL}, NULL, 0, -1);
+}
+
+/* Asks again, without a lock, for the keys that could not be locked. False: there are none. */
+bool ff_pg_send_missing(struct ff_pg_session *s)
+{
+    bool any = false;
+
+    ff_pg_link_begin(&s->link);
+    for (int table = 0; table < FF_TABLE_COUNT && s->call->lock_wait_ms <= 0; table++) {
+        struct bulk bulk = {.kind = FF_PG_STEP_MISSING, .table = (ff_table)table};
+
+        if (ff_tables[table].flavour == FF_FLAVOUR_INSERT_ONLY)
+            continue;
+        bulk.verb = FF_PG_READ;
+        bulk.first = pick_key;
+        bulk.count = unasked(s->call->rows, bulk.table, FF_WANT_LOCK, &bulk.rows);
+        send_bulk(s, &bulk);
+        any |= bulk.count > 0;
+    }
+    if (any)
+        ff_pg_link_sync(&s->link);
+    return any;
+}
+
+/* ---------------------------------------------------------------------------------------------
+ * Saving */
+
+static void send_changes(struct ff_pg_session *s, ff_table table)
+{
+    struct ff_rowset *const rows = s->call->rows;
+    struct bulk bulk = {.kind = FF_PG_STEP_DONE, .table = table};
+
+    bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_DELETE, &bulk.rows);
+    bulk.verb = FF_PG_REMOVE;
+    bulk.first = pick_key;
+    send_bulk(s, &bulk);
+    bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_INSERT, &bulk.rows);
+    bulk.verb = FF_PG_INSERT;
+    bulk.second = pick_rest; /* keys lead every table, so this is the order of the columns */
+    send_bulk(s, &bulk);
+    bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_UPDATE, &bulk.rows);
+    bulk.verb = FF_PG_UPDATE;
+    bulk.second = pick_hot;
+    send_bulk(s, &bulk);
+}
+
+static void send_purges(struct ff_pg_session *s)
+{
+    const struct ff_rowset *const rows = s->call->rows;
+    void **const owners = ff_arena_array(rows->arena, rows->purge_count, sizeof *owners);
+
+    for (size_t i = 0; owners && i < rows->purge_count; i++)
+        owners[i] = rows->purges[i];
+    for (int table = FF_TABLE_COUNT - 1; owners && table >= 0; table--) {
+        /* The key of every execution-scoped row starts as that of the execution does. */
+        const struct bulk bulk = {.kind = FF_PG_STEP_DONE,
+                                  .table = (ff_table)table,
+                                  .verb = FF_PG_PURGE,
+                                  .rows = owners,
+                                  .count = rows->purge_count,
+                                  .first = pick_owner};
+
+        if (ff_tables[table].scope == FF_SCOPE_EXECUTION)
+            send_bulk(s, &bulk);
+    }
+}
+
+/* Ids are taken right before the commit and under the lock that tells readers of the log so. */
+static void send_events(struct ff_pg_session *s)
+{
+    const struct ff_rowset *const rows = s->call->rows;
+    const struct ff_value key = {.type = FF_VALUE_I64, .as.i64 = s->link.config->log_key};
+    struct bulk bulk = {.kind = FF_PG_STEP_EVENTS, .table = FF_TABLE_EVENT, .verb = FF_PG_INSERT};
+
+    if (rows->event_count == 0)
+        return;
+    bulk.rows = ff_arena_array(rows->arena, rows->event_count, sizeof *bulk.rows);
+    for (size_t i = 0; bulk.rows && i < rows->event_count; i++)
+        bulk.rows[bulk.count++] = rows->events[i];
+    bulk.first = pick_rest;
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_LOCK_SHARED, 0, NULL}, &key, 1,
+               -1);
+    send_bulk(s, &bulk);
+}
+
+void ff_pg_send_commit(struct ff_pg_session *s)
+{
+    s->commit_queued = true;
+    ff_pg_send_own(s, FF_PG_COMMIT);
+    ff_pg_link_sync(&s->link);
+}
+
+/* True: the COMMIT waits until all this is on its way. */
+bool ff_pg_send_save(struct ff_pg_session *s)
+{
+    const struct ff_pg_step save = {.kind = FF_PG_STEP_DONE};
+
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        if (ff_tables[table].flavour != FF_FLAVOUR_LOG)
+            send_changes(s, (ff_table)table);
+    if (s->call->rows->purge_count)
+        send_purges(s);
+    send_events(s);
+    if (s->call->rows->arena->failed && !s->link.lost) {
+        ff_pg_link_fail(&s->link, &save, FF_CALLED_OP, "batch memory is exhausted");
+        s->link.lost = true;
+    }
+    if (s->sent_bytes > EARLY_FLUSH_BYTES)
+        return true;
+    if (!s->link.lost)
+        ff_pg_send_commit(s);
+    return false;
+}
