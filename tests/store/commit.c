@@ -3,7 +3,9 @@
  * commit.c -- a batch commits once, and nobody is told otherwise. */
 #include "store_ring.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -222,6 +224,69 @@ WITH_SESSIONS(abandoned_save_is_unknown, "")
     CHECK(a.call.committed == (stored_meta("x")[0] != '\0'));
 }
 
+/* Runs the call until its COMMIT waits for a standby, then cancels that wait. */
+static bool cancel_wait(struct ff_session *session, struct ff_call *call)
+{
+    long pid = -1;
+
+    session->ops->start(session, call);
+    while (pid <= 0) {
+        if (session->ops->finish(session, call))
+            return false;
+        session->ops->wait(session, 10);
+        pid = disturb("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    }
+    if (disturb("SELECT pg_cancel_backend(%ld)::int", pid) != 1)
+        return false;
+    while (!session->ops->finish(session, call))
+        session->ops->wait(session, CALL_MS);
+    return true;
+}
+
+static void set_standby(const char *name)
+{
+    (void)disturb("ALTER SYSTEM SET synchronous_standby_names = '%s'", name);
+    (void)disturb("SELECT pg_reload_conf()");
+    while (disturb("SELECT (current_setting('synchronous_standby_names') = '%s')::int", name) != 1)
+        (void)poll(NULL, 0, 10);
+}
+
+WITH_SESSIONS(unreplicated_commit_is_unknown, "")
+{
+    bool waited = false;
+    bool good = true;
+    char name[16];
+
+    set_standby("nobody");
+    for (int i = 0; !waited && i < 200; i++) { /* until the checkpointer has heard of it */
+        (void)snprintf(name, sizeof name, "x%d", i);
+        batch_done(&a);
+        batch_init(&a);
+        good = begin_insert(&a, one, name);
+        a.call.kind = FF_CALL_SAVE;
+        waited = good && cancel_wait(one, &a.call);
+    }
+    good = waited && a.call.outcome == FF_CALLED_UNKNOWN;
+    /* RESOLVE waits for the standby as well: it does not say committed before. */
+    a.call.kind = FF_CALL_RESOLVE;
+    good = good && cancel_wait(one, &a.call) && a.call.outcome == FF_CALLED_RERUN;
+    set_standby("");
+    CHECK(good);
+    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && a.call.committed);
+}
+
+/* Six seconds: only in the full run. */
+WITH_SESSIONS(idle_transaction_is_ended_by_the_server, "")
+{
+    if (!getenv("FF_TEST_FULL") || strcmp(getenv("FF_TEST_FULL"), "1") != 0)
+        return;
+    CHECK(begin_insert(&a, one, "x"));
+    (void)poll(NULL, 0, 6000);
+    CHECK(batch_call(&a, one, FF_CALL_SAVE) == FF_CALLED_RERUN);
+    CHECK(!strcmp(a.call.sqlstate, "25P03"));
+    CHECK(put_meta(one, "y", "reconnects") == FF_CALLED_OK);
+}
+
 WITH_SESSIONS(works_behind_a_pooler, "&pooler=transaction")
 {
     CHECK(store->facts.pooler && !store->facts.notify);
@@ -246,6 +311,8 @@ const struct test commit_tests[] = {
     {"commit__resolve_waits_for_a_commit", resolve_waits_for_commit},
     {"commit__resolve_waits_for_a_rollback", resolve_waits_for_rollback},
     {"commit__abandoned_save_is_unknown", abandoned_save_is_unknown},
+    {"commit__unreplicated_commit_is_unknown", unreplicated_commit_is_unknown},
+    {"commit__idle_transaction_is_ended", idle_transaction_is_ended_by_the_server},
     {"commit__works_behind_a_pooler", works_behind_a_pooler},
     {NULL, NULL},
 };

@@ -3,6 +3,7 @@
  * schema.c -- migrations: once, by one, forward only, and never silently wrong. */
 #include "store_ring.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -110,6 +111,29 @@ static void every_statement_can_be_prepared(void)
     CHECK(bad == 0);
 }
 
+static void set_fsync(const char *value)
+{
+    (void)disturb("ALTER SYSTEM SET fsync = %s", value);
+    (void)disturb("SELECT pg_reload_conf()");
+    while (disturb("SELECT (current_setting('fsync') = '%s')::int", value) != 1)
+        (void)poll(NULL, 0, 10);
+}
+
+static void server_that_may_lose_commits_is_refused(void)
+{
+    struct ff_store *store;
+    ff_status status;
+    bool warned;
+
+    set_fsync("off");
+    status = open_status(NULL);
+    store = store_open("&unsafe=1");
+    warned = store && strstr(store->facts.warnings, "fsync");
+    ff_store_free(store);
+    set_fsync("on");
+    CHECK(status == FF_UNAVAILABLE && warned);
+}
+
 static void schema_name_is_checked(void)
 {
     const struct ff_store_options options = {.url = "postgres://h/d?schema=a%20b"};
@@ -125,6 +149,7 @@ const struct test schema_tests[] = {
     {"schema__missing_column_is_named", missing_column_is_named},
     {"schema__dry_run_changes_nothing", dry_run_changes_nothing},
     {"schema__every_statement_can_be_prepared", every_statement_can_be_prepared},
+    {"schema__server_that_may_lose_commits_is_refused", server_that_may_lose_commits_is_refused},
     {"schema__name_is_checked", schema_name_is_checked},
     {NULL, NULL},
 };
