@@ -243,13 +243,14 @@ SELECT s.partition_key, s.execution_id,
 -- name: fsck_dedup_mismatch
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: A deduplication key leads to an execution of its own namespace.
+-- note: A deduplication key leads to an execution of its own namespace. Ids that callers made
+--       themselves are unique in the whole store: their keys have no namespace.
 SELECT e.partition_key, e.execution_id,
        'key of namespace ''' || d.namespace || ''' leads to one of ''' || e.namespace || ''''
            AS detail
   FROM ff_dedup d
   JOIN ff_execution e ON e.partition_key = d.partition_key AND e.execution_id = d.execution_id
- WHERE e.namespace <> d.namespace
+ WHERE e.namespace <> d.namespace AND d.namespace <> ''
  LIMIT :limit;
 
 -- name: fsck_capset_missing
