@@ -28,6 +28,8 @@ ff_status ff_engine_submit(struct ff_engine *engine, struct ff_job *job, struct 
 {
     ff_status status;
 
+    if (job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM])
+        ff_engine_note_worker(engine, job);
     ff_engine_random(engine, job->seed.b, sizeof job->seed.b);
     job->inner_done = job->done;
     job->inner_ctx = job->ctx;

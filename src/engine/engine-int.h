@@ -57,6 +57,8 @@ struct ff_engine {
     struct ff_arena capset_arena;
     const struct ff_capset **capset_items;
     size_t capset_count, capset_cap;
+    struct ff_arena worker_arena;
+    struct ff_hashmap workers; /* instance id -> when it was written down last */
     struct ff_counters stats;
     _Atomic int64_t under_way; /* jobs handed over and not answered */
     _Atomic bool stopping;
@@ -81,6 +83,8 @@ void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_stat
 uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job);
 /* Put parked claims back into the queue: all, or those of a wake slot set (bit per slot). */
 size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots);
+/* A worker claims: keep its registry row fresh, now and then. */
+void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim);
 /* Answer parked claims whose time is over: there was nothing. */
 void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms);
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset);

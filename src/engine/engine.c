@@ -198,6 +198,8 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     pthread_condattr_destroy(&attr);
     ff_list_init(&engine->parked);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
+    ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);
+    ff_hashmap_init(&engine->workers, &engine->worker_arena, (struct ff_hash_seed){0});
     status = make_sessions(engine, reterr);
     if (status == FF_OK)
         status = load_capsets(engine, reterr);
@@ -281,6 +283,7 @@ void ff_engine_free(struct ff_engine *engine)
         engine->readers[i].session->ops->free(engine->readers[i].session);
     ff_supervisor_done(&engine->supervisor);
     ff_arena_done(&engine->capset_arena);
+    ff_arena_done(&engine->worker_arena);
     ff_queue_done(&engine->queue);
     pthread_cond_destroy(&engine->reader_free);
     pthread_cond_destroy(&engine->changed);
