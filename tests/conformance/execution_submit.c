@@ -3,7 +3,7 @@
  * execution_submit.c -- what is accepted is there, whole, and can be claimed at once.
  *
  * Cases C01, C04, C05, C20 and pitfalls F1, F6. What is refused: execution_submit_limits.c. */
-#include "support/words.h"
+#include "support/domain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * What is refused names its field and leaves no row behind. Cases C07, C08, F6. The limits are
  * those of the HTTP contract. */
-#include "support/words.h"
+#include "support/domain.h"
 
 #include <float.h>
 #include <math.h>
@@ -127,7 +127,7 @@ FF_CONFORMANCE(execution_submit_limits, tags)
                                       "a b", "a,b",  "caf\xc3\xa9", CONTROL};
     struct ff_tag_pair tags[33];
     struct ff_submission s = submission();
-    char names[33][8];
+    char names[33][24];
 
     for (size_t i = 0; i < 33; i++) {
         (void)snprintf(names[i], sizeof names[i], "t%zu", i);
@@ -159,7 +159,7 @@ FF_CONFORMANCE(execution_submit_limits, tags_at_their_limits_are_kept)
 {
     struct ff_tag_pair tags[32];
     struct ff_submission s = submission();
-    char names[32][8];
+    char names[32][24];
     const struct ff_info *info;
 
     for (size_t i = 0; i < 32; i++) {
@@ -184,9 +184,9 @@ FF_CONFORMANCE(execution_submit_limits, capabilities)
     struct ff_submission s = submission();
 
     for (size_t i = 0; i < 65; i++) {
-        char *const name = keep(t, 8);
+        char *const name = keep(t, 24);
 
-        (void)snprintf(name, 8, "c%zu", i);
+        (void)snprintf(name, 24, "c%zu", i);
         needs[i] = name;
     }
     s.required_capabilities = needs;

@@ -2,8 +2,8 @@
  *
  * looks.c -- what tests look at: executions, attempts, the log.
  *
- * Read first: tests/support/words.h. */
-#include "support/words.h"
+ * Read first: tests/support/domain.h. */
+#include "support/domain.h"
 
 #include <stdarg.h>
 #include <stdio.h>
