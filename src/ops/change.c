@@ -3,7 +3,7 @@
  * change.c -- the few ways an execution changes; every op goes through them.
  *
  * Events are appended after the move, so that they carry the state and version it left behind.
- * Tests: tests/unit/test_change.c, tests/unit/test_ops.c. */
+ * Tests: tests/unit/test_ops.c. */
 #include "ops/change.h"
 
 #include <assert.h>

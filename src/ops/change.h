@@ -4,7 +4,7 @@
  *
  * One function writes execution.state, one ends a tenancy, one ends an execution. None of them can
  * fail: ops check first and change after. Read first: src/ops/README.md.
- * Tests: tests/unit/test_change.c, tests/unit/test_ops.c. */
+ * Tests: tests/unit/test_ops.c. */
 #ifndef FF_OPS_CHANGE_H
 #define FF_OPS_CHANGE_H
 
