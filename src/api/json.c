@@ -7,7 +7,9 @@
  * Tests: tests/unit/test_json.c. */
 #include "api/json.h"
 
+#include <float.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,9 @@ ff_status ff_json_parse(struct ff_str text, json_t **ret_json, struct ff_error *
 {
     json_error_t problem;
 
+    /* jansson reads over a NUL byte as if it were not there. */
+    if (ff_str_has_nul(text))
+        return ff_fail(reterr, FF_INVALID, "JSON holds a NUL byte");
     if (too_deep(text))
         return ff_fail(reterr, FF_INVALID, "JSON is nested deeper than %d", FF_JSON_DEPTH_MAX);
     json_t *const json = json_loadb(text.ptr ? text.ptr : "", text.len,
@@ -94,7 +99,8 @@ static void write_real(struct ff_strbuf *out, double value)
     char text[64];
     char *at;
 
-    for (int digits = 15; digits <= 17; digits++) {
+    /* Up to 15 digits survive any double but the tiniest, which have fewer to begin with. */
+    for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             break;
@@ -103,6 +109,14 @@ static void write_real(struct ff_strbuf *out, double value)
     if (at) {
         *at = '.';
         memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
+    }
+    /* "1e+08" is "1e8". */
+    at = strchr(text, 'e');
+    if (at) {
+        char *const exponent = at + 1 + (at[1] == '-');
+        const size_t skipped = strspn(exponent, "+0");
+
+        memmove(exponent, exponent + skipped, strlen(exponent + skipped) + 1);
     }
     ff_strbuf_adds(out, text);
     if (!strpbrk(text, ".e"))

@@ -143,11 +143,8 @@ ff_status ff_revoke_lease(struct ff_client *client, const char *execution_id, co
     in = job->in;
     in->reason = ff_job_text(job, reason);
     in->by = BY;
-    /* Revoking and cancelling say why in the same words, under the same rules. */
-    const struct ff_cancel_in words = {
-        .reason = in->reason, .by = in->by, .created_before_ms = FF_NULL64};
-    FF_TRY(ff_cancel_check(&words, reterr));
     FF_TRY(ff_api_id(client, execution_id, &in->id, reterr));
+    FF_TRY(ff_revoke_check(in, reterr));
     FF_TRY(run(client, &job, reterr));
     if (ret_epoch)
         *ret_epoch = ((struct ff_revoke_out *)job->out)->lease_epoch;

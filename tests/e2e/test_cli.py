@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cli -- every verb of ff, on SQLite and on Postgres: output, JSON, exit codes, ids."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+import uuid
+
+FF = os.environ.get("FF_TEST_FF") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
+PG = os.environ.get("FF_TEST_PG")
+CANONICAL = re.compile(r"^\{fp:\d{1,3}\}:[0-9a-f-]{36}$")
+
+
+class Cli:
+    """The verbs, over a store the subclass names."""
+
+    url = None
+
+    def run_ff(self, *words, stdin=None, code=0, env=None):
+        surroundings = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        surroundings["FF_STORE"] = self.url
+        surroundings.update(env or {})
+        done = subprocess.run([FF, *words], input=stdin, env=surroundings, cwd=self.dir.name,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              check=False)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(code, done.returncode, f"ff {' '.join(words)}\n{out}\n{err}")
+        if code > 1:
+            self.assertTrue(err.startswith("ff: "), err)
+            self.assertEqual(1, err.count("\n"), err)
+        return out, err
+
+    def ff(self, *words, **options):
+        return self.run_ff(*words, **options)[0]
+
+    def ff_json(self, *words, **options):
+        return json.loads(self.ff(*words, "--json", **options))
+
+    def submit(self, *words):
+        made = self.ff("submit", "--kind", "k", *words).strip()
+        self.assertRegex(made, CANONICAL)
+        return made
+
+    # -- submit ----------------------------------------------------------------------------------
+
+    def test_submit_and_show(self):
+        made = self.ff_json(
+            "submit", "--kind", "render", "--lane", "l", "--namespace", "n", "--priority", "7",
+            "--input", '{"b": 1, "a": 0.1, "big": 9007199254740993}', "--tag", "colour=red",
+            "--tag", "x=a=b", "--capability", "gpu", "--deadline-ms", "60000",
+            "--policy", '{"retry_policy": {"max_retries": 2}, "lease_lapse": "reclaim"}')
+        self.assertEqual({"execution_id", "public_state", "created"}, set(made))
+        self.assertIs(True, made["created"])
+        text = self.ff("show", made["execution_id"], "--json")
+        self.assertIn('"input":{"b":1,"a":0.1,"big":9007199254740993}', text)
+        shown = json.loads(text)
+        self.assertEqual(made["execution_id"], shown["execution_id"])
+        self.assertEqual("waiting", shown["public_state"])
+        self.assertEqual({"colour": "red", "x": "a=b"}, shown["tags"])
+        self.assertEqual(["gpu"], shown["required_capabilities"])
+        self.assertEqual(2, shown["policy"]["retry_policy"]["max_retries"])
+        self.assertEqual("reclaim", shown["policy"]["lease_lapse"])
+        self.assertEqual(7, shown["priority"])
+        self.assertIsNone(shown["lease"])
+        self.assertIsNone(shown["started_at_ms"])
+        self.assertEqual(shown["created_at_ms"] + 60000, shown["deadline_at_ms"])
+        human = self.ff("show", made["execution_id"])
+        self.assertIn("waits for a worker", human)
+        self.assertIn("colour=red", human)
+        self.assertIn("execution.submitted", human)
+        self.assertNotIn("\x1b", human)
+
+    def test_submit_input_from_file_and_stdin(self):
+        path = os.path.join(self.dir.name, "input.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"from": "file", "pad": "x" * 5000}, file)
+        first = self.submit("--input", "@" + path)
+        self.assertEqual("file", self.ff_json("show", first)["input"]["from"])
+        second = self.ff("submit", "--kind", "k", "--input", "-", stdin=b"[1, 2]").strip()
+        self.assertEqual([1, 2], self.ff_json("show", second)["input"])
+
+    def test_submit_twice_with_one_key(self):
+        first = self.ff_json("submit", "--kind", "k", "--key", "once")
+        again = self.ff_json("submit", "--kind", "k", "--key", "once")
+        self.assertEqual(first["execution_id"], again["execution_id"])
+        self.assertIs(False, again["created"])
+        self.run_ff("submit", "--kind", "other", "--key", "once", code=4)
+
+    def test_submit_refuses(self):
+        self.run_ff("submit", code=2)
+        self.run_ff("submit", "--kind", "", code=2)
+        self.run_ff("submit", "--kind", "k", "--input", "{", code=2)
+        self.run_ff("submit", "--kind", "k", "--policy", '{"retries": 1}', code=2)
+        self.run_ff("submit", "--kind", "k", "--priority", "high", code=2)
+        self.run_ff("submit", "--kind", "k", "--tag", "novalue", code=2)
+        self.run_ff("submit", "--kind", "k", "--id", "nonsense", code=2)
+        self.run_ff("submit", "--kind", "k", "--delay-ms", "1", "--delay-until-ms", "1", code=2)
+        self.run_ff("submit", "--kind", "k", "--input", "@nowhere.json", code=2)
+        self.run_ff("ls", code=1)
+
+    def test_submit_bulk(self):
+        lines = b'{"kind": "a"}\n\n{"kind": "b", "lane": "l"}\n'
+        ids = self.ff("submit", "--bulk", "-", stdin=lines).split()
+        self.assertEqual(2, len(ids))
+        mixed = json.dumps([{"kind": "c"}, {"kind": 1}, {"kind": "d", "colour": "red"},
+                            {"kind": "e"}]).encode()
+        out, err = self.bulk_with_errors(mixed)
+        results = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(4, len(results))
+        self.assertIn("execution_id", results[0])
+        self.assertEqual("kind", results[1]["error"]["field"])
+        self.assertEqual("unknown_field", results[2]["error"]["code"])
+        self.assertIn("execution_id", results[3])
+        self.assertEqual(2, err.count("ff: cannot submit an item"))
+        self.assertEqual(4, len(self.ff_json("ls")["executions"]))
+        self.run_ff("submit", "--bulk", "-", stdin=b"", code=2)
+        self.run_ff("submit", "--bulk", "-", stdin=b'{"kind"', code=2)
+
+    def bulk_with_errors(self, body):
+        surroundings = dict(os.environ, FF_STORE=self.url)
+        done = subprocess.run([FF, "submit", "--bulk", "-", "--json"], input=body,
+                              env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60, check=False)
+        self.assertEqual(2, done.returncode)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_submit_bulk_of_thousands(self):
+        body = "\n".join(json.dumps({"kind": "k", "input": n}) for n in range(2500)).encode()
+        ids = self.ff("submit", "--bulk", "-", stdin=body).split()
+        self.assertEqual(2500, len(set(ids)))
+        self.assertEqual(2499, self.ff_json("show", ids[2499])["input"])
+
+    # -- ls --------------------------------------------------------------------------------------
+
+    def test_ls_filters(self):
+        first = self.submit("--lane", "a", "--tag", "t=1")
+        second = self.submit("--lane", "b", "--delay-ms", "600000", "--namespace", "n")
+
+        def ids(*words, code=0):
+            return [e["execution_id"] for e in self.ff_json("ls", *words, code=code)["executions"]]
+
+        self.assertEqual([second, first], ids())
+        self.assertEqual([first], ids("--lane", "a"))
+        self.assertEqual([second], ids("--state", "delayed"))
+        self.assertEqual([second], ids("--namespace", "n"))
+        self.assertEqual([first], ids("--tag", "t=1"))
+        self.assertEqual([first], ids("--tag", "t"))
+        self.assertEqual([], ids("--tag", "t=2", code=1))
+        self.assertEqual([], ids("--kind", "other", code=1))
+        self.assertEqual([], ids("--created-after-ms", "99999999999999", code=1))
+        self.assertEqual([], ids("--created-before-ms", "1", code=1))
+        self.assertEqual([], ids("--worker", "w", code=1))
+        self.run_ff("ls", "--state", "sleeping", code=2)
+        table = self.ff("ls")
+        lines = table.splitlines()
+        self.assertEqual(3, len(lines))
+        self.assertEqual(lines[0].index("STATE"), lines[1].index("delayed"))
+        self.assertEqual(lines[0].index("STATE"), lines[2].index("waiting"))
+
+    def test_ls_pages(self):
+        made = {self.submit() for _ in range(5)}
+        seen, cursor = [], None
+        while True:
+            words = ["ls", "--limit", "2"] + (["--cursor", cursor] if cursor else [])
+            page = self.ff_json(*words)
+            seen += [e["execution_id"] for e in page["executions"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        self.assertEqual(5, len(seen))
+        self.assertEqual(made, set(seen))
+        self.run_ff("ls", "--cursor", "nonsense", code=2)
+        self.run_ff("ls", "--limit", "1001", code=2)
+
+    # -- show and explain ------------------------------------------------------------------------
+
+    def test_ids_in_every_form(self):
+        own = "{fp:7}:" + str(uuid.uuid4())
+        bare = own.split(":", 2)[2]
+        made = self.submit("--id", own)
+        self.assertEqual(own, made)
+        for text in (own, "fp:7:" + bare, bare, bare[:13], bare[:8]):
+            self.assertEqual(own, self.ff_json("show", text)["execution_id"])
+        twin = "{fp:8}:" + bare[:-1] + ("0" if bare[-1] != "0" else "1")
+        self.submit("--id", twin)
+        _, err = self.run_ff("show", bare[:8], code=2)
+        self.assertIn("not unique", err)
+        self.assertIn(bare, err)
+        self.run_ff("show", "{fp:9}:" + str(uuid.uuid4()), code=3)
+        self.run_ff("show", str(uuid.uuid4()), code=3)
+        self.run_ff("show", "what", code=2)
+
+    def test_show_parts(self):
+        made = self.submit()
+        self.assertEqual([], self.ff_json("show", made, "--attempts")["attempts"])
+        events = self.ff_json("show", made, "--events")
+        self.assertEqual(["submitted"], [e["type"] for e in events["events"]])
+        self.assertIsNone(events["next_cursor"])
+        self.run_ff("show", made, "--result", code=3)
+        self.run_ff("show", made, "--attempts", "--events", code=2)
+
+    def test_explain(self):
+        made = self.submit("--lane", "quiet")
+        told = self.ff_json("explain", made)
+        self.assertEqual("waiting", told["public_state"])
+        self.assertIn("no_worker", [r["code"] for r in told["reasons"]])
+        self.ff("lanes", "pause", "quiet", "--reason", "repairs")
+        self.assertIn("repairs", self.ff("explain", made))
+        late = self.submit("--delay-ms", "600000")
+        self.assertEqual(["delayed"], [r["code"] for r in self.ff_json("explain", late)["reasons"]])
+
+    # -- cancel, replay --------------------------------------------------------------------------
+
+    def test_cancel_and_replay(self):
+        made = self.submit()
+        self.run_ff("replay", made, code=4)
+        self.assertEqual("cancelled", self.ff_json("cancel", made, "--reason", "no")["public_state"])
+        self.assertEqual("cancelled", self.ff_json("cancel", made)["public_state"])
+        shown = self.ff_json("show", made)
+        self.assertEqual("no", shown["cancellation"]["reason"])
+        self.assertIs(True, shown["finished"])
+        self.assertIn("finished", [r["code"] for r in self.ff_json("explain", made)["reasons"]])
+        self.assertIn("waiting", self.ff("replay", made, "--input", "[3]"))
+        again = self.ff_json("show", made)
+        self.assertEqual([1, [3], None],
+                         [again["generation"], again["input"], again["cancellation"]])
+        types = [e["type"] for e in self.ff_json("show", made, "--events")["events"]]
+        self.assertEqual(["submitted", "cancel_requested", "cancelled", "replayed"], types)
+        self.run_ff("cancel", made, str(uuid.uuid4()), code=3)
+        self.assertEqual("cancelled", self.ff_json("show", made)["public_state"])
+
+    def test_cancel_and_replay_by_filter(self):
+        for lane in ("a", "a", "b"):
+            self.submit("--lane", lane)
+        self.run_ff("cancel", code=2)
+        self.assertEqual({"matched": 2, "done": 2, "unchanged": 0, "refused": 0, "more": False},
+                         self.ff_json("cancel", "--lane", "a"))
+        self.ff_json("cancel", "--lane", "a", code=1)
+        self.assertEqual(1, self.ff_json("cancel", "--all")["done"])
+        self.assertEqual(2, self.ff_json("replay", "--lane", "a", "--reason", "again")["done"])
+        self.assertIn("matched 1, done 1", self.ff("replay", "--state", "cancelled"))
+
+    # -- the rest --------------------------------------------------------------------------------
+
+    def test_lanes(self):
+        self.submit("--lane", "a")
+        self.submit("--lane", "a", "--delay-ms", "600000")
+        self.assertEqual("paused a\n", self.ff("lanes", "pause", "a", "--reason", "repairs"))
+        lane, = self.ff_json("lanes")["lanes"]
+        self.assertEqual(("a", True, "repairs", 1, 1, 0, 0),
+                         tuple(lane[k] for k in ("lane", "paused", "paused_reason", "waiting",
+                                                 "delayed", "blocked", "active")))
+        self.assertIn("repairs", self.ff("lanes"))
+        self.assertEqual({"lane": "a", "paused": False}, self.ff_json("lanes", "resume", "a"))
+        self.assertIs(False, self.ff_json("lanes")["lanes"][0]["paused"])
+        self.run_ff("lanes", "stop", "a", code=2)
+
+    def test_fsck(self):
+        self.submit()
+        self.assertEqual([], self.ff_json("fsck")["findings"])
+        self.assertRegex(self.ff("fsck"), r"^\d+ checks, 0 findings\n$")
+
+    def test_workers(self):
+        self.submit()
+        self.assertEqual([], self.ff_json("workers")["workers"])
+
+    def test_migrate(self):
+        self.submit()
+        said = self.ff_json("migrate")
+        self.assertEqual(said["from"], said["to"])
+        self.ff("migrate", "--dry-run")
+
+    def test_server_is_refused(self):
+        _, err = self.run_ff("ls", "--server", "http://localhost:1", code=2)
+        self.assertIn("not supported yet", err)
+        self.run_ff("ls", env={"FF_SERVER": "http://localhost:1"}, code=2)
+        self.submit()
+        self.ff("ls", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
+
+
+class SqliteCli(Cli, unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.url = "sqlite:" + os.path.join(self.dir.name, "test.db")
+        self.ff("migrate")
+
+    def tearDown(self):
+        self.dir.cleanup()
+
+    def test_looking_makes_no_file(self):
+        missing = "sqlite:" + os.path.join(self.dir.name, "missing.db")
+        for words in (["ls"], ["show", "abcd"], ["fsck"], ["lanes"], ["cancel", "--all"]):
+            _, err = self.run_ff(*words, "--store", missing, code=3)
+            self.assertIn("cannot open the store", err)
+        self.assertFalse(os.path.exists(os.path.join(self.dir.name, "missing.db")))
+
+    def test_default_store_is_in_this_directory(self):
+        self.ff("submit", "--kind", "k", env={"FF_STORE": ""})
+        self.assertTrue(os.path.exists(os.path.join(self.dir.name, "flowfabric.db")))
+
+    def test_a_bad_url_is_refused(self):
+        self.run_ff("ls", "--store", "mysql://x", code=2)
+
+
+@unittest.skipUnless(PG, "no Postgres: FF_TEST_PG is not set")
+class PostgresCli(Cli, unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.url = f"{PG}&schema=cli_{uuid.uuid4().hex[:12]}"
+        self.ff("migrate")
+
+    def tearDown(self):
+        self.dir.cleanup()
+
+
+if __name__ == "__main__":
+    unittest.main()
