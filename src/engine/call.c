@@ -194,6 +194,7 @@ void ff_engine_call(struct ff_engine *engine, struct ff_job **jobs, size_t count
 
     for (size_t i = 0; i < count; i++) {
         struct ff_job *const job = jobs[i];
+        struct ff_error error;
 
         if (!waiter) {
             job->status = ff_fail(&job->error, FF_NO_MEMORY, "out of memory");
@@ -208,8 +209,11 @@ void ff_engine_call(struct ff_engine *engine, struct ff_job **jobs, size_t count
         waiter->pending++;
         waiter->refs++;
         pthread_mutex_unlock(&waiter->lock);
-        job->status = ff_engine_submit(engine, job, &job->error);
-        if (job->status != FF_OK) {
+        /* Once handed over the job is not ours to write to: it may have been answered already. */
+        const ff_status status = ff_engine_submit(engine, job, &error);
+        if (status != FF_OK) {
+            job->status = status;
+            job->error = error;
             pthread_mutex_lock(&waiter->lock);
             waiter->pending--;
             slots[i].over = true;
