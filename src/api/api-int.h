@@ -23,6 +23,7 @@ struct ff_client {
     pid_t pid; /* who opened it: threads and connections do not survive a fork */
     int64_t timeout_ms;
     struct ff_arena strings; /* copies of the options' texts */
+    _Atomic uint64_t minted; /* the ordered beginning of the last id: time and a counter */
 };
 
 /* A client on an engine that somebody else has put together, for tests. ff_close ends both; NULL
