@@ -10,10 +10,9 @@
 #include "base/banned.h"
 
 const struct ff_option ff_options[FF_OPT_COUNT] = {
-#define OPTION_ROW(NAME, name, argument, environment, help)                                        \
+#define OPTION(NAME, name, argument, environment, help)                                            \
     [FF_OPT_##NAME] = {name, argument, environment, help},
-    FF_OPTION_MAP(OPTION_ROW)
-#undef OPTION_ROW
+#include "cli/options.def"
 };
 
 const ff_opt ff_common_options[] = {FF_OPT_STORE, FF_OPT_SERVER, FF_OPT_JSON, FF_OPT_HELP,

@@ -3,6 +3,7 @@
  * test_api.c -- the public calls over a SQLite store in memory: checks, ids, cursors, answers.
  *
  * Of src/api. The rules themselves are tested by tests/conformance. No sleep. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -447,6 +448,20 @@ static bool explains(struct fixture *f, const char *id, const char *code, const 
     return false;
 }
 
+/* The registry is written in the background. */
+static void await_worker(struct fixture *f)
+{
+    for (int i = 0; i < 500; i++) {
+        FF_AUTO(ff_answer_free) struct ff_worker_list workers = {0};
+
+        EXPECT(FF_OK, ff_workers(f->client, &workers, &f->error));
+        if (workers.count && workers.items[0].live)
+            return;
+        (void)poll(NULL, 0, 10);
+    }
+    fail_msg("the worker does not show up in the registry");
+}
+
 static void test_api__explain_tells_every_reason(void **state)
 {
     static const char *const needs[] = {"gpu"};
@@ -477,6 +492,12 @@ static void test_api__explain_tells_every_reason(void **state)
     item.deadline_ms = 1000;
     const struct ff_submitted picky = given_submitted(f, &item);
     assert_true(explains(f, picky.execution_id, "deadline_near", "expires"));
+    await_worker(f);
+    assert_true(explains(f, picky.execution_id, "no_capability", "lacks 'gpu'"));
+    item.lane = "elsewhere";
+    item.required_capability_count = 0;
+    const struct ff_submitted far = given_submitted(f, &item);
+    assert_true(explains(f, far.execution_id, "no_worker", "lane 'elsewhere'"));
 }
 
 static void test_api__cancel_and_replay_by_filter(void **state)
