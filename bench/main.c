@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * main.c -- options, and the order of the runs: ours, floor, ours, floor, ours, floor.
+ *
+ * Started by tools/bench, from the top of the tree, with a private Postgres in the environment.
+ * Without one (FF_TEST_PG) only SQLite is measured. Read first: bench/README.md. */
+#include "bench.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/banned.h"
+
+#define DOCS "docs/performance.md"
+
+struct settings {
+    const char *only;  /* beginnings of scenario names, joined by ','; NULL: all */
+    const char *store; /* NULL: all there are */
+    const char *side;  /* NULL: all */
+    size_t runs;
+    size_t count; /* 0: as the scenario says */
+    bool quick, write_docs;
+};
+
+static const char usage[] =
+    "usage: ff-bench [options]\n"
+    "  --only NAME,...     scenarios whose name starts so (--list shows them)\n"
+    "  --store NAME        sqlite or postgres\n"
+    "  --side NAME         flowfabric or floor alone, to profile it\n"
+    "  --runs N            runs of each side, interleaved (default 3)\n"
+    "  --count N           executions of every scenario that measures a rate\n"
+    "  --quick             small and once: does it work, and roughly how fast\n"
+    "  --write-docs        write the table into " DOCS "\n"
+    "  --list              names of the scenarios\n";
+
+static void parse(int argc, char **argv, struct settings *settings)
+{
+    static const struct option options[] = {
+        {"only", required_argument, NULL, 'o'},  {"store", required_argument, NULL, 's'},
+        {"side", required_argument, NULL, 'S'},  {"runs", required_argument, NULL, 'r'},
+        {"count", required_argument, NULL, 'c'}, {"quick", no_argument, NULL, 'q'},
+        {"write-docs", no_argument, NULL, 'w'},  {"list", no_argument, NULL, 'l'},
+        {"help", no_argument, NULL, 'h'},        {0},
+    };
+    int option;
+
+    *settings = (struct settings){0};
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            settings->only = optarg;
+            break;
+        case 's':
+            settings->store = optarg;
+            break;
+        case 'S':
+            settings->side = optarg;
+            break;
+        case 'r':
+            settings->runs = strtoul(optarg, NULL, 10);
+            break;
+        case 'c':
+            settings->count = strtoul(optarg, NULL, 10);
+            break;
+        case 'q':
+            settings->quick = true;
+            break;
+        case 'w':
+            settings->write_docs = true;
+            break;
+        case 'l':
+            for (size_t i = 0; i < bench_scenario_count; i++)
+                printf("%-14s %s\n", bench_scenarios[i].name, bench_scenarios[i].title);
+            exit(0);
+        case 'h':
+            printf("%s", usage);
+            exit(0);
+        default:
+            (void)fprintf(stderr, "see 'ff-bench --help'\n");
+            exit(2);
+        }
+    }
+    if (settings->runs == 0)
+        settings->runs = settings->quick ? 1 : 3;
+    if (settings->runs > BENCH_RUNS_MAX || optind != argc)
+        bench_die("see 'ff-bench --help'");
+}
+
+static bool is_wanted(const struct settings *settings, const char *name)
+{
+    const char *at = settings->only;
+
+    while (at && *at) {
+        const size_t len = strcspn(at, ",");
+
+        if (len && !strncmp(name, at, len))
+            return true;
+        at += len + (at[len] == ',');
+    }
+    return !settings->only;
+}
+
+static void run_side(const struct settings *settings, struct bench_result *result, size_t side,
+                     size_t nth)
+{
+    const struct bench_scenario *const scenario = result->scenario;
+    struct bench_run run = {.scenario = scenario, .store = result->store};
+    const double fsync_ms = bench_fsync_ms();
+
+    run.count = settings->quick ? scenario->quick_count : scenario->count;
+    if (settings->count && scenario->kind == BENCH_RATE)
+        run.count = settings->count;
+    bench_place_new(&run);
+    scenario->sides[side].run[result->store](&run);
+    bench_place_drop(&run);
+    run.figures.fsync_ms = fsync_ms;
+    result->figures[side][nth] = run.figures;
+}
+
+static void run_scenario(const struct settings *settings, struct bench_result *result)
+{
+    const struct bench_side *const sides = result->scenario->sides;
+
+    result->runs = settings->runs;
+    for (size_t nth = 0; nth < settings->runs; nth++)
+        for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
+            if (sides[side].run[result->store] &&
+                (!settings->side || !strcmp(settings->side, sides[side].name)))
+                run_side(settings, result, side, nth);
+    bench_report_line(result);
+}
+
+static void set_started(struct bench_report *report)
+{
+    const time_t now = time(NULL);
+    struct tm parts;
+
+    (void)strftime(report->started, sizeof report->started, "%Y-%m-%d %H:%M",
+                   gmtime_r(&now, &parts));
+}
+
+static void write_json(const struct bench_report *report)
+{
+    char path[128];
+    char stamp[32];
+
+    (void)snprintf(stamp, sizeof stamp, "%s", report->started);
+    for (char *at = stamp; *at; at++)
+        *at = *at == ' ' || *at == ':' ? '-' : *at;
+    (void)snprintf(path, sizeof path, "bench/results/%s.json", stamp);
+    (void)mkdir("bench/results", 0777);
+    bench_report_json(report, path);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_report report = {0};
+    struct settings settings;
+
+    parse(argc, argv, &settings);
+    bench_places_init();
+    report.quick = settings.quick;
+    report.results = bench_alloc(bench_scenario_count * BENCH_STORES, sizeof *report.results);
+    set_started(&report);
+    printf("%-8s  %-36s  %32s  %22s  %6s  %13s  %13s  %7s\n", "store", "scenario", "flowfabric",
+           "floor", "ratio", "CPU s/10k", "of the floor", "fsync");
+    for (int store = 0; store < BENCH_STORES; store++)
+        for (size_t i = 0; i < bench_scenario_count; i++) {
+            struct bench_result *const result = &report.results[report.count];
+
+            if (!bench_has_store((bench_store)store) ||
+                !is_wanted(&settings, bench_scenarios[i].name) ||
+                (settings.store &&
+                 strcmp(settings.store, bench_store_name((bench_store)store)) != 0))
+                continue;
+            result->scenario = &bench_scenarios[i];
+            result->store = (bench_store)store;
+            run_scenario(&settings, result);
+            report.count++;
+        }
+    bench_report_print(&report);
+    write_json(&report);
+    if (settings.write_docs)
+        bench_report_docs(&report, DOCS);
+    bench_places_done();
+    free(report.results);
+    return 0;
+}

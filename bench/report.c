@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.c -- medians as a table for people, JSON for programs, a section of docs/performance.md.
+ *
+ * Ratios are made of medians of interleaved runs on one machine within minutes; absolute figures
+ * say more about the machine than about anybody's engine. */
+#include "bench.h"
+
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define MARK_BEGIN "<!-- figures: written by ff-bench --write-docs -->\n"
+#define MARK_END   "<!-- end of figures -->\n"
+
+typedef double pick_fn(const struct bench_figures *figures);
+
+static double pick_rate(const struct bench_figures *figures)
+{
+    return figures->seconds > 0 ? (double)figures->count / figures->seconds : 0;
+}
+
+static double pick_p50(const struct bench_figures *figures)
+{
+    return figures->p50_ms;
+}
+
+static double pick_p95(const struct bench_figures *figures)
+{
+    return figures->p95_ms;
+}
+
+static double pick_p99(const struct bench_figures *figures)
+{
+    return figures->p99_ms;
+}
+
+static double pick_statements(const struct bench_figures *figures)
+{
+    return figures->statements_per_s;
+}
+
+static double pick_fsync(const struct bench_figures *figures)
+{
+    return figures->fsync_ms;
+}
+
+static double pick_engine(const struct bench_figures *figures)
+{
+    return figures->count ? figures->engine_cpu_s / (double)figures->count * 10000 : 0;
+}
+
+static double pick_database(const struct bench_figures *figures)
+{
+    return figures->count ? figures->database_cpu_s / (double)figures->count * 10000 : 0;
+}
+
+/* CPU milliseconds per second of doing nothing. */
+static double pick_idle_cpu(const struct bench_figures *figures)
+{
+    return figures->seconds > 0
+               ? (figures->engine_cpu_s + figures->database_cpu_s) / figures->seconds * 1000
+               : 0;
+}
+
+static double median(const struct bench_result *result, size_t side, pick_fn *pick)
+{
+    double values[BENCH_RUNS_MAX];
+
+    for (size_t i = 0; i < result->runs; i++)
+        values[i] = pick(&result->figures[side][i]);
+    return bench_median(values, result->runs);
+}
+
+static bool took_part(const struct bench_result *result, size_t side)
+{
+    return side < BENCH_SIDES_MAX && result->scenario->sides[side].run[result->store] != NULL;
+}
+
+double bench_score(const struct bench_result *result, size_t side)
+{
+    const double p50 = median(result, side, pick_p50);
+
+    if (!took_part(result, side))
+        return 0;
+    switch (result->scenario->kind) {
+    case BENCH_RATE:
+        return median(result, side, pick_rate);
+    case BENCH_LATENCY:
+        return p50 > 0 ? 1 / p50 : 0;
+    case BENCH_IDLE:
+        break;
+    }
+    return 0;
+}
+
+/* --- cells of a table --- */
+
+#define CELL 64
+
+static void cell_number(char *cell, double value)
+{
+    if (value >= 100)
+        (void)snprintf(cell, CELL, "%.0f", value);
+    else
+        (void)snprintf(cell, CELL, value >= 10 ? "%.1f" : "%.2f", value);
+}
+
+static void cell_figure(char *cell, const struct bench_result *result, size_t side)
+{
+    if (!took_part(result, side)) {
+        (void)snprintf(cell, CELL, "-");
+        return;
+    }
+    switch (result->scenario->kind) {
+    case BENCH_RATE:
+        (void)snprintf(cell, CELL, "%.0f/s", median(result, side, pick_rate));
+        return;
+    case BENCH_LATENCY:
+        (void)snprintf(cell, CELL, "%.2f / %.2f / %.2f ms", median(result, side, pick_p50),
+                       median(result, side, pick_p95), median(result, side, pick_p99));
+        return;
+    case BENCH_IDLE:
+        (void)snprintf(cell, CELL, "%.1f statements/s, %.1f ms CPU/s",
+                       median(result, side, pick_statements), median(result, side, pick_idle_cpu));
+        return;
+    }
+}
+
+static void cell_ratio(char *cell, const struct bench_result *result)
+{
+    const double floor = bench_score(result, 1);
+
+    if (floor > 0)
+        cell_number(cell, bench_score(result, 0) / floor);
+    else
+        (void)snprintf(cell, CELL, "-");
+}
+
+static void cell_cpu(char *cell, const struct bench_result *result, size_t side)
+{
+    char engine[CELL];
+    char database[CELL];
+
+    if (!took_part(result, side) || result->scenario->kind != BENCH_RATE) {
+        (void)snprintf(cell, CELL, "-");
+        return;
+    }
+    cell_number(engine, median(result, side, pick_engine));
+    cell_number(database, median(result, side, pick_database));
+    if (result->store == BENCH_SQLITE)
+        (void)snprintf(cell, CELL, "%.20s", engine);
+    else
+        (void)snprintf(cell, CELL, "%.20s + %.20s", engine, database);
+}
+
+void bench_report_line(const struct bench_result *result)
+{
+    char ours[CELL];
+    char floor[CELL];
+    char ratio[CELL];
+    char cpu[2][CELL];
+
+    cell_figure(ours, result, 0);
+    cell_figure(floor, result, 1);
+    cell_ratio(ratio, result);
+    cell_cpu(cpu[0], result, 0);
+    cell_cpu(cpu[1], result, 1);
+    printf("%-8s  %-36s  %32s  %22s  %6s  %13s  %13s  %7.2f\n", bench_store_name(result->store),
+           result->scenario->title, ours, floor, ratio, cpu[0], cpu[1],
+           median(result, 0, pick_fsync));
+    (void)fflush(stdout);
+}
+
+/* --- aims --- */
+
+static const struct bench_result *find(const struct bench_report *report, bench_store store,
+                                       const char *scenario)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (report->results[i].store == store &&
+            !strcmp(report->results[i].scenario->name, scenario))
+            return &report->results[i];
+    return NULL;
+}
+
+static double score_of(const struct bench_report *report, bench_store store, const char *scenario,
+                       const char *side)
+{
+    const struct bench_result *const result = find(report, store, scenario);
+
+    for (size_t i = 0; result && i < BENCH_SIDES_MAX; i++)
+        if (took_part(result, i) && !strcmp(result->scenario->sides[i].name, side))
+            return bench_score(result, i);
+    return 0;
+}
+
+/* 0: one of the two was not measured. */
+static double aim_ratio(const struct bench_report *report, const struct bench_aim *aim)
+{
+    const double ours = score_of(report, aim->store, aim->scenario, aim->side);
+    const double other = score_of(report, aim->store, aim->to_scenario, aim->to_side);
+
+    return ours > 0 && other > 0 ? ours / other : 0;
+}
+
+/* --- the machine --- */
+
+static void machine(char *buf, size_t buf_bytes)
+{
+    char model[128] = "unknown processor";
+    char line[256];
+    struct utsname name;
+    FILE *const file = fopen("/proc/cpuinfo", "r");
+
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    if (file)
+        (void)fclose(file);
+    (void)uname(&name);
+    (void)snprintf(buf, buf_bytes, "%ld x %s, Linux %s, %s", sysconf(_SC_NPROCESSORS_ONLN), model,
+                   name.release, bench_file_system());
+}
+
+static double fsync_of_all(const struct bench_report *report)
+{
+    double values[64];
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->count && count < 64; i++)
+        values[count++] = median(&report->results[i], 0, pick_fsync);
+    return bench_median(values, count);
+}
+
+/* --- table --- */
+
+static void write_table(const struct bench_report *report, FILE *out)
+{
+    char text[512];
+
+    machine(text, sizeof text);
+    (void)fprintf(out, "%s%s. %s; SQLite %s; Postgres %s.\n", report->started,
+                  report->quick ? ", quick: too short to mean much" : "", text,
+                  sqlite3_libversion(),
+                  bench_postgres_version()[0] ? bench_postgres_version() : "not measured");
+    (void)fprintf(out,
+                  "Medians of interleaved runs. CPU: seconds per 10,000 executions, engine (this\n"
+                  "process) + database. fsync of 8 KiB meanwhile: %.2f ms.\n\n",
+                  fsync_of_all(report));
+    (void)fprintf(out,
+                  "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor |\n"
+                  "|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bench_result *const result = &report->results[i];
+        char cells[5][CELL];
+
+        cell_figure(cells[0], result, 0);
+        cell_figure(cells[1], result, 1);
+        cell_ratio(cells[2], result);
+        cell_cpu(cells[3], result, 0);
+        cell_cpu(cells[4], result, 1);
+        (void)fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n",
+                      bench_store_name(result->store), result->scenario->title, cells[0], cells[1],
+                      cells[2], cells[3], cells[4]);
+    }
+}
+
+static void write_aims(const struct bench_report *report, FILE *out)
+{
+    (void)fprintf(out, "\n| store | aim | seen | |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < bench_aim_count; i++) {
+        const struct bench_aim *const aim = &bench_aims[i];
+        const double ratio = aim_ratio(report, aim);
+
+        if (ratio > 0)
+            (void)fprintf(out, "| %s | %s | %.2f | %s |\n", bench_store_name(aim->store), aim->what,
+                          ratio, ratio >= aim->at_least ? "met" : "not met");
+    }
+}
+
+void bench_report_print(const struct bench_report *report)
+{
+    printf("\n");
+    write_table(report, stdout);
+    write_aims(report, stdout);
+}
+
+/* --- JSON --- */
+
+static json_t *json_of_side(const struct bench_result *result, size_t side)
+{
+    json_t *const runs = json_array();
+
+    for (size_t i = 0; i < result->runs; i++) {
+        const struct bench_figures *const f = &result->figures[side][i];
+
+        (void)json_array_append_new(
+            runs, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "executions",
+                            (json_int_t)f->count, "seconds", f->seconds, "engine_cpu_s",
+                            f->engine_cpu_s, "database_cpu_s", f->database_cpu_s, "p50_ms",
+                            f->p50_ms, "p95_ms", f->p95_ms, "p99_ms", f->p99_ms, "statements_per_s",
+                            f->statements_per_s, "fsync_ms", f->fsync_ms));
+    }
+    return json_pack("{s:s, s:f, s:o}", "side", result->scenario->sides[side].name,
+                     "median_per_second", median(result, side, pick_rate), "runs", runs);
+}
+
+static json_t *json_of_result(const struct bench_result *result)
+{
+    json_t *const sides = json_array();
+
+    for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
+        if (took_part(result, i))
+            (void)json_array_append_new(sides, json_of_side(result, i));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "store", bench_store_name(result->store),
+                     "scenario", result->scenario->name, "title", result->scenario->title,
+                     "threads", (json_int_t)result->scenario->threads, "batch",
+                     (json_int_t)result->scenario->batch, "sides", sides);
+}
+
+void bench_report_json(const struct bench_report *report, const char *path)
+{
+    json_t *const results = json_array();
+    json_t *const aims = json_array();
+    char text[512];
+    json_t *root;
+
+    machine(text, sizeof text);
+    for (size_t i = 0; i < report->count; i++)
+        (void)json_array_append_new(results, json_of_result(&report->results[i]));
+    for (size_t i = 0; i < bench_aim_count; i++)
+        (void)json_array_append_new(
+            aims, json_pack("{s:s, s:s, s:f, s:f}", "store", bench_store_name(bench_aims[i].store),
+                            "aim", bench_aims[i].what, "at_least", bench_aims[i].at_least, "seen",
+                            aim_ratio(report, &bench_aims[i])));
+    root = json_pack("{s:i, s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "format", 1, "started",
+                     report->started, "quick", (int)report->quick, "machine", text, "sqlite",
+                     sqlite3_libversion(), "postgres", bench_postgres_version(), "results", results,
+                     "aims", aims);
+    if (!root || json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0)
+        bench_die("cannot write '%s'", path);
+    json_decref(root);
+    printf("\nresults: %s\n", path);
+}
+
+/* --- docs --- */
+
+static char *read_all(const char *path)
+{
+    FILE *const file = fopen(path, "r");
+    char *text;
+    long bytes;
+
+    if (!file || fseek(file, 0, SEEK_END) != 0 || (bytes = ftell(file)) < 0)
+        bench_die("cannot read '%s'", path);
+    rewind(file);
+    text = bench_alloc((size_t)bytes + 1, 1);
+    if (fread(text, 1, (size_t)bytes, file) != (size_t)bytes)
+        bench_die("cannot read '%s'", path);
+    (void)fclose(file);
+    return text;
+}
+
+void bench_report_docs(const struct bench_report *report, const char *path)
+{
+    char *const text = read_all(path);
+    const char *const begin = strstr(text, MARK_BEGIN);
+    const char *const end = begin ? strstr(begin, MARK_END) : NULL;
+    FILE *file;
+
+    if (!end)
+        bench_die("'%s' has no place for figures", path);
+    file = fopen(path, "w");
+    if (!file)
+        bench_die("cannot write '%s'", path);
+    (void)fprintf(file, "%.*s\n", (int)(begin - text + (long)strlen(MARK_BEGIN)), text);
+    write_table(report, file);
+    write_aims(report, file);
+    (void)fprintf(file, "\n%s", end);
+    if (fclose(file) != 0)
+        bench_die("cannot write '%s'", path);
+    free(text);
+}
