@@ -20,10 +20,11 @@
 
 #include "base/banned.h"
 
-#define PULSE_MS      1000 /* idle */
-#define PULSE_BUSY_MS 250  /* somebody waits for work that only the pulse can announce */
-#define EXPIRY_MS     20   /* how often deadlines of waiting jobs are looked at */
-#define NOTIFIED_MS   20   /* how often hints of other processes are looked at while claims wait */
+#define PULSE_MS      1000  /* idle */
+#define PULSE_BUSY_MS 250   /* somebody waits for work that only the pulse can announce */
+#define REAP_MS       15000 /* sessions that stopped in the middle of a pipeline for so long end */
+#define EXPIRY_MS     20    /* how often deadlines of waiting jobs are looked at */
+#define NOTIFIED_MS   20    /* how often hints of other processes are looked at while claims wait */
 
 /* --- what each loop asks for --- */
 
@@ -120,6 +121,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     supervisor->pulse.next_due_ms = FF_NULL64;
     ff_arena_init(&supervisor->arena, 16 << 10, FF_ARENA_BYTES_MAX);
     supervisor->next_pulse_mono_ms = mono_ms;
+    supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
     for (int id = 0; id < FF_LOOP_COUNT; id++)
         supervisor->loops[id].next_mono_ms = mono_ms + loop_table[id].interval_ms;
     return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
@@ -336,20 +338,25 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
 
 /* --- the pulse --- */
 
-static void start_read(struct ff_supervisor *supervisor, bool capsets)
+/* The pulse, the list of capability sets, or the end of stuck sessions: one at a time. */
+static void start_read(struct ff_supervisor *supervisor, int block)
 {
-    static struct ff_value params[FF_SQL_PULSE_PARAMS];
-    const struct ff_in_pulse in = {.contact = FF_STR("contact")};
+    const struct ff_in_pulse pulse = {.contact = FF_STR("contact")};
+    const struct ff_in_sessions_reap reap = {.stuck_ms = REAP_MS};
+    size_t param_count = 0;
 
-    ff_in_pulse_values(&in, params);
+    if (block == FF_SQL_PULSE) {
+        ff_in_pulse_values(&pulse, supervisor->params);
+        param_count = FF_SQL_PULSE_PARAMS;
+    } else if (block == FF_SQL_SESSIONS_REAP) {
+        ff_in_sessions_reap_values(&reap, supervisor->params);
+        param_count = FF_SQL_SESSIONS_REAP_PARAMS;
+    }
     ff_arena_reset(&supervisor->arena);
-    supervisor->capsets_wanted = capsets;
-    supervisor->read = (struct ff_read){
-        .block = capsets ? FF_SQL_CAPSETS_ALL : FF_SQL_PULSE,
-        .params = params,
-        .param_count = capsets ? 0 : FF_SQL_PULSE_PARAMS,
-        .arena = &supervisor->arena,
-    };
+    supervisor->read = (struct ff_read){.block = block,
+                                        .params = supervisor->params,
+                                        .param_count = param_count,
+                                        .arena = &supervisor->arena};
     supervisor->call = (struct ff_call){.kind = FF_CALL_READ, .read = &supervisor->read};
     supervisor->pulsing = true;
     supervisor->engine->stats.store_calls++;
@@ -369,25 +376,12 @@ static void learn_contact(struct ff_engine *engine, struct ff_str text)
         ff_engine_contact_shared(engine, since_ms, last_ms);
 }
 
-static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
+static void pulse_ended(struct ff_supervisor *supervisor)
 {
     struct ff_engine *const engine = supervisor->engine;
     const struct ff_value *const cells = supervisor->read.cells;
     bool more_capsets;
 
-    supervisor->pulsing = false;
-    supervisor->next_pulse_mono_ms = mono_ms + PULSE_MS;
-    if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
-        ff_engine_contact_lost(engine);
-        return;
-    }
-    if (supervisor->capsets_wanted) {
-        for (size_t i = 0; i < supervisor->read.row_count; i++)
-            ff_engine_learn_capset(engine, supervisor->read.rows[i]);
-        return;
-    }
-    if (supervisor->read.row_count != 1)
-        return;
     supervisor->pulse = (struct ff_pulse){
         .number = supervisor->pulse.number + 1,
         .now_ms = cells[FF_OUT_PULSE_NOW_MS].as.i64,
@@ -403,7 +397,38 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     if (supervisor->pulse.claimable)
         ff_engine_unpark(engine, UINT64_MAX);
     if (more_capsets)
-        start_read(supervisor, true);
+        start_read(supervisor, FF_SQL_CAPSETS_ALL);
+}
+
+static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
+{
+    struct ff_engine *const engine = supervisor->engine;
+
+    supervisor->pulsing = false;
+    if (supervisor->read.block == FF_SQL_PULSE)
+        supervisor->next_pulse_mono_ms = mono_ms + PULSE_MS;
+    if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
+        ff_engine_contact_lost(engine);
+    } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
+        for (size_t i = 0; i < supervisor->read.row_count; i++)
+            ff_engine_learn_capset(engine, supervisor->read.rows[i]);
+    } else if (supervisor->read.block == FF_SQL_PULSE && supervisor->read.row_count == 1) {
+        pulse_ended(supervisor);
+    }
+}
+
+/* Nothing of ours is under way: what is due? */
+static void next_read(struct ff_supervisor *supervisor, int64_t mono_ms)
+{
+    struct ff_engine *const engine = supervisor->engine;
+
+    if (mono_ms >= supervisor->next_pulse_mono_ms) {
+        start_read(supervisor, FF_SQL_PULSE);
+    } else if (engine->options.loops && mono_ms >= supervisor->next_reap_mono_ms &&
+               strcmp(engine->store->facts.kind, "postgres") == 0) {
+        supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
+        start_read(supervisor, FF_SQL_SESSIONS_REAP);
+    }
 }
 
 /* Jobs whose time is over while they wait. Looking at all of them is not free. */
@@ -477,8 +502,8 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
     pthread_mutex_unlock(&engine->lock);
     if (parked && engine->store->ops->notified(engine->store))
         ff_engine_unpark(engine, UINT64_MAX);
-    if (!supervisor->pulsing && mono_ms >= supervisor->next_pulse_mono_ms)
-        start_read(supervisor, false);
+    if (!supervisor->pulsing)
+        next_read(supervisor, mono_ms);
     if (engine->options.loops)
         for (int id = 0; id < FF_LOOP_COUNT; id++)
             if (due[id])

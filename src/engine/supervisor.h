@@ -47,11 +47,12 @@ struct ff_supervisor {
     struct ff_session *session;
     struct ff_call call;
     struct ff_read read;
+    struct ff_value params[4];
     struct ff_arena arena;
     bool pulsing;
     int64_t next_pulse_mono_ms, next_expiry_mono_ms;
     struct ff_pulse pulse;
-    bool capsets_wanted; /* the read under way fetches capability sets, not the pulse */
+    int64_t next_reap_mono_ms;
     struct ff_loop loops[FF_LOOP_COUNT];
     int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
     size_t delay_hint_count;
