@@ -276,6 +276,42 @@ static void test_claim__a_request_never_gives_other_tasks(void **state)
     assert_int_equal(out.task_count, 0);
 }
 
+/* Given back and taken by another: no longer this request's. */
+static void test_claim__a_request_follows_its_own_leases_only(void **state)
+{
+    struct ff_claim_in first = request("w1", "r1");
+    struct ff_claim_in again = request("w1", "r1");
+    struct ff_release_in release = {0};
+    struct ff_state_out given_back;
+    struct ff_claim_out out;
+
+    (void)state;
+    (void)world_given_ready(&w);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_CLAIM, &first, &out), FF_OK);
+    release.task = world_task(&out, 0);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_RELEASE, &release, &given_back), FF_OK);
+    (void)world_given_claimed(&w, "w2");
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_CLAIM, &again, &out), FF_OK);
+    assert_int_equal(out.task_count, 0);
+}
+
+/* A regression of the original: retries must not move the beginning. */
+static void test_claim__started_once_is_started(void **state)
+{
+    const struct ff_exec_id id = world_given_ready(&w);
+    const int64_t started_at = w.now_ms;
+    struct ff_release_in release = {0};
+    struct ff_state_out out;
+
+    (void)state;
+    release.task = world_given_claimed(&w, "w1");
+    w.now_ms += 1000;
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_RELEASE, &release, &out), FF_OK);
+    (void)world_given_claimed(&w, "w2");
+    assert_int_equal(world_execution(&w, id)->started_at_ms, started_at);
+    assert_int_equal(world_execution(&w, id)->lease_acquired_at_ms, w.now_ms);
+}
+
 /* An empty answer is not remembered: a claim that waits may ask again. */
 static void test_claim__an_empty_request_stays_open(void **state)
 {
@@ -335,6 +371,8 @@ int main(void)
         TEST(an_answer_is_bounded_in_bytes),
         TEST(the_same_request_gives_the_same_tasks),
         TEST(a_request_never_gives_other_tasks),
+        TEST(a_request_follows_its_own_leases_only),
+        TEST(started_once_is_started),
         TEST(an_empty_request_stays_open),
         TEST(twice_in_one_batch_is_one_answer),
         TEST(skips_an_unreadable_policy),

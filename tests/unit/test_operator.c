@@ -205,7 +205,7 @@ static void test_operator__tags_are_limited_in_number(void **state)
 /* L11, L12 */
 static void test_operator__revoke_takes_the_lease_away(void **state)
 {
-    const struct ff_task_ref task = world_given_task(&w);
+    struct ff_task_ref task = world_given_task(&w);
     struct ff_claim_out again;
     struct ff_revoke_out out;
     struct ff_state_out said;
@@ -230,6 +230,10 @@ static void test_operator__revoke_takes_the_lease_away(void **state)
     assert_int_equal(world_complete(&w, world_task(&again, 0), "1", &said), FF_OK);
     assert_int_equal(world_revoke(&w, task.id, &out), FF_ALREADY_TERMINAL);
     assert_int_equal(world_revoke(&w, world_given_ready(&w), &out), FF_NOT_LEASED);
+    task = world_given_claimed(&w, "w1");
+    w.now_ms += FF_LEASE_TTL_MS_DEFAULT; /* lost by its own fault, not by ours */
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
+    assert_int_equal(world_revoke(&w, task.id, &out), FF_NOT_LEASED);
 }
 
 /* --- replay --- */
@@ -267,6 +271,34 @@ static void test_operator__replay_is_a_new_generation(void **state)
     assert_string_equal(world_events(&w, task.id, 0),
                         "lease.acquired completion.failed operator.replayed lease.acquired "
                         "completion.success");
+}
+
+static void test_operator__replay_starts_counting_again(void **state)
+{
+    struct ff_policy policy;
+    struct ff_task_ref task;
+    struct ff_state_out out;
+
+    (void)state;
+    ff_policy_default(&policy);
+    policy.lease_lapse = FF_LAPSE_RECLAIM;
+    policy.backoff = FF_BACKOFF_FIXED;
+    policy.delay_ms = 0;
+    task = world_given_task_with(&w, &policy);
+    assert_int_equal(world_fail(&w, task, FF_FAILURE_TRANSIENT, &out), FF_OK);
+    (void)world_given_claimed(&w, "w1");
+    w.now_ms += FF_LEASE_TTL_MS_DEFAULT;
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
+    task = world_given_claimed(&w, "w2");
+    assert_int_equal(world_execution(&w, task.id)->retry_count, 1);
+    assert_int_equal(world_execution(&w, task.id)->reclaim_count, 1);
+    assert_int_equal(world_fail(&w, task, FF_FAILURE_PERMANENT, &out), FF_OK);
+    assert_int_equal(world_execution(&w, task.id)->attempt_index, 1);
+    assert_int_equal(world_replay(&w, task.id, &out), FF_OK);
+    assert_int_equal(world_execution(&w, task.id)->retry_count, 0);
+    assert_int_equal(world_execution(&w, task.id)->reclaim_count, 0);
+    assert_int_equal(world_execution(&w, task.id)->attempt_index, 2);
+    assert_int_equal(world_execution(&w, task.id)->attempt_count, 2);
 }
 
 static void test_operator__replay_of_a_cancelled_one_keeps_old_leases_out(void **state)
@@ -375,6 +407,7 @@ int main(void)
         TEST(tags_are_limited_in_number),
         TEST(revoke_takes_the_lease_away),
         TEST(replay_is_a_new_generation),
+        TEST(replay_starts_counting_again),
         TEST(replay_of_a_cancelled_one_keeps_old_leases_out),
         TEST(replay_has_a_limit_and_conditions),
         TEST(replay_may_bring_a_new_input),

@@ -392,11 +392,14 @@ static void test_ops__no_new_attempt_ends_cancelled(void **state)
 {
     struct ff_state_out out;
     struct ff_revoke_out revoked;
-    struct ff_task_ref task[6];
+    struct ff_policy policy;
+    struct ff_task_ref task[8];
 
     (void)state;
-    for (int i = 0; i < 6; i++) {
-        task[i] = world_given_task(&w);
+    ff_policy_default(&policy);
+    policy.lease_lapse = FF_LAPSE_RECLAIM;
+    for (int i = 0; i < 8; i++) {
+        task[i] = i == 6 ? world_given_task_with(&w, &policy) : world_given_task(&w);
         world_execution(&w, task[i].id)->flags |= FF_EXEC_NO_NEW_ATTEMPT;
     }
     assert_int_equal(world_fail(&w, task[0], FF_FAILURE_TRANSIENT, &out), FF_OK);
@@ -413,9 +416,12 @@ static void test_ops__no_new_attempt_ends_cancelled(void **state)
     assert_int_equal(world_complete(&w, task[4], "1", &out),
                      FF_OK); /* what it has finished, it has */
     world_assert_ended(&w, task[4].id, FF_STATE_SUCCESS);
+    assert_int_equal(world_fail(&w, task[7], FF_FAILURE_PERMANENT, &out), FF_OK);
+    world_assert_ended(&w, task[7].id, FF_STATE_CANCELLED);
     w.now_ms += FF_LEASE_TTL_MS_DEFAULT;
-    (void)world_fire(&w, FF_TIMER_LEASES);
-    world_assert_ended(&w, task[5].id, FF_STATE_CANCELLED);
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 2);
+    world_assert_ended(&w, task[6].id, FF_STATE_CANCELLED);
+    assert_int_equal(world_execution(&w, task[5].id)->state, FF_STATE_CANCELLED);
     assert_int_equal(world_replay(&w, task[5].id, &out), FF_FLOW_TERMINAL);
 }
 

@@ -263,6 +263,32 @@ static void test_submit__a_duplicate_of_what_is_gone_says_so(void **state)
     assert_string_equal(ff_state_public_name(out.state), "gone");
 }
 
+/* An id that leaves in this batch is taken in the next one. */
+static void test_submit__an_own_id_may_come_back_after_its_retention(void **state)
+{
+    struct ff_submit_in first = with_own_id((struct ff_exec_id){7, {.b = {1, 2, 3}}});
+    struct ff_submit_in again = first;
+    const struct ff_exec_id id = world_submit(&w, &first);
+    struct ff_cancel_in cancel = {.id = id, .created_before_ms = FF_NULL64};
+    struct ff_retention_in sweep = {.limit = 10, .retention_ms = 1000};
+    struct ff_retention_out swept;
+    struct ff_state_out ended;
+    struct ff_submit_out out;
+    struct world_job jobs[] = {{FF_OP_RETENTION_SWEEP, &sweep, &swept, FF_OK},
+                               {FF_OP_EXECUTION_SUBMIT, &again, &out, FF_OK}};
+
+    (void)state;
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_CANCEL, &cancel, &ended), FF_OK);
+    w.now_ms += 2 * first.policy.dedup_window_ms;
+    sweep.learned_ms = w.now_ms;
+    world_batch(&w, jobs, 2);
+    assert_int_equal(swept.removed, 1);
+    assert_int_equal(w.rounds, 2);
+    assert_int_equal(jobs[1].status, FF_OK);
+    assert_true(out.created);
+    assert_int_equal(world_execution(&w, id)->state, FF_STATE_READY_FIRST);
+}
+
 static void test_submit__capability_sets_are_interned_once(void **state)
 {
     struct ff_str caps_a[] = {FF_STR("gpu"), FF_STR("arm64")};
@@ -323,6 +349,7 @@ int main(void)
         TEST(in_one_batch_the_later_is_the_duplicate),
         TEST(own_ids_follow_the_rule_of_the_key),
         TEST(a_duplicate_of_what_is_gone_says_so),
+        TEST(an_own_id_may_come_back_after_its_retention),
         TEST(capability_sets_are_interned_once),
         TEST(the_hash_is_of_what_was_said),
     };

@@ -3,7 +3,8 @@
  * fail.c -- execution.fail: the attempt failed; retry by policy, or end.
  *
  * `permanent` never retries. Everything else retries while the policy allows, after the policy's
- * back-off or the worker's own wish. Tests: tests/unit/test_ops.c. */
+ * back-off or the worker's own wish. In a cancelled flow any failure ends it cancelled. Tests:
+ * tests/unit/test_ops.c. */
 #include "base/codec.h"
 #include "base/macros.h"
 #include "model/events.h"
@@ -71,10 +72,11 @@ ff_status ff_execution_fail_apply(struct ff_work *work, struct ff_fail_in *in,
     if (delay_ms == FF_NULL64)
         delay_ms = ff_policy_backoff(&policy, execution->retry_count,
                                      ff_get_be32(ff_work_uuid(work, 0).b));
-    if (in->failure_class == FF_FAILURE_PERMANENT || execution->retry_count >= policy.max_retries)
-        ff_execution_finish(work, execution, FF_STATE_FAILED, &how, in->message);
-    else if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)
+    if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)
         ff_execution_yield_or_cancel(work, execution, FF_STATE_READY_RETRY, &how);
+    else if (in->failure_class == FF_FAILURE_PERMANENT ||
+             execution->retry_count >= policy.max_retries)
+        ff_execution_finish(work, execution, FF_STATE_FAILED, &how, in->message);
     else
         retry(work, execution, delay_ms, &how);
     ff_state_answer(execution, out);

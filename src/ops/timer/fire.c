@@ -66,13 +66,15 @@ static void lose_attempt(struct ff_work *work, struct ff_execution *execution,
     how.lease_event = FF_EVENT_LEASE_EXPIRED;
     how.failure_class = (int32_t)failure_class;
     how.failure_message = TIMEOUT_MESSAGE;
-    if (execution->retry_count >= policy->max_retries) {
+    if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT) {
+        ff_execution_yield_or_cancel(work, execution, FF_STATE_READY_RETRY, &how);
+    } else if (execution->retry_count >= policy->max_retries) {
         ff_execution_finish(work, execution, FF_STATE_EXPIRED, &how, TIMEOUT_MESSAGE);
-        return;
+    } else {
+        ff_work_edit(work, execution);
+        execution->retry_count++;
+        ff_execution_yield(work, execution, FF_STATE_READY_RETRY, &how);
     }
-    ff_work_edit(work, execution);
-    execution->retry_count++;
-    ff_execution_yield_or_cancel(work, execution, FF_STATE_READY_RETRY, &how);
 }
 
 static void lapse(struct ff_work *work, struct ff_execution *execution,
