@@ -6,6 +6,7 @@
  * full id is not. Tests: tests/unit/test_api.c. */
 #include "api/api-int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/codec.h"
@@ -75,16 +76,13 @@ static ff_status ambiguous(const char *text, const struct ff_read *read, struct 
 
     for (size_t i = 0; i < read->row_count && i < CANDIDATES_SHOWN; i++) {
         const struct ff_execution *const row = read->rows[i];
+        char uuid[FF_UUID_TEXT_BYTES];
 
-        if (i) {
-            memcpy(names + used, ", ", 2);
-            used += 2;
-        }
-        (void)ff_uuid_format(row->execution_id, names + used);
-        used += FF_UUID_TEXT_LEN;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 ff_uuid_format(row->execution_id, uuid));
     }
     if (read->row_count > CANDIDATES_SHOWN)
-        memcpy(names + used, ", ...", 6);
+        (void)snprintf(names + used, sizeof names - used, ", ...");
     return ff_fail_field(reterr, FF_INVALID, "execution_id", "id '%.40s' is not unique: it fits %s",
                          text, names);
 }

@@ -24,8 +24,10 @@ static ff_status start(struct ff_client *client, ff_op_id op, size_t in_bytes, s
 {
     FF_TRY(ff_client_check(client, reterr));
     FF_AUTO(ff_job_freep) struct ff_job *job = ff_job_new(op, hint_bytes);
-    if (!job)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    if (!job) {
+        (void)ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+        return FF_NO_MEMORY;
+    }
     job->in = ff_arena_alloc(&job->arena, in_bytes);
     FF_TRY(ff_arena_check(&job->arena, reterr));
     *ret_job = FF_STEAL(job);
