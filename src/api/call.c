@@ -6,7 +6,6 @@
  * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
 #include "api/api-int.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"

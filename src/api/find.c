@@ -12,7 +12,6 @@
 #include "base/codec.h"
 #include "base/encode.h"
 #include "base/error.h"
-#include "base/strbuf.h"
 #include "store/sql.h"
 
 #include "base/banned.h"

@@ -7,9 +7,7 @@
 #include "api/api-int.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/states.h"

@@ -5,12 +5,10 @@
  * Reads take no lock and may be a moment old. Tests: tests/unit/test_api.c, tests/conformance. */
 #include "api/api-int.h"
 
-#include <string.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/codes.h"
-#include "model/events.h"
 #include "model/rowset.h"
 #include "model/states.h"
 #include "store/sql.h"
