@@ -6,11 +6,12 @@
 #include "engine/engine.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "engine/engine-int.h"
+#include "engine/wait.h"
 
 #include "base/banned.h"
 
@@ -24,25 +25,44 @@ static void counted_done(struct ff_job *job, void *ctx)
     job->inner_done(job, job->inner_ctx);
 }
 
+/* Seeds come a few at a time: asking the kernel for each would cost as much as the rest. */
+#define SEEDS_AT_ONCE 16
+
+static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
+{
+    uint8_t seeds[SEEDS_AT_ONCE][sizeof(struct ff_uuid)];
+
+    for (size_t i = 0; i < count; i++) {
+        struct ff_job *const job = jobs[i];
+
+        if (job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM])
+            ff_engine_note_worker(engine, job);
+        if (i % SEEDS_AT_ONCE == 0)
+            ff_engine_random(engine, seeds,
+                             sizeof seeds[0] * ff_min_size(SEEDS_AT_ONCE, count - i));
+        memcpy(job->seed.b, seeds[i % SEEDS_AT_ONCE], sizeof job->seed.b);
+        job->inner_done = job->done;
+        job->inner_ctx = job->ctx;
+        job->done = counted_done;
+        job->ctx = engine;
+    }
+    atomic_fetch_add(&engine->under_way, (int64_t)count);
+}
+
+static void take_back(struct ff_engine *engine, struct ff_job *job)
+{
+    atomic_fetch_sub(&engine->under_way, 1);
+    job->done = job->inner_done;
+    job->ctx = job->inner_ctx;
+}
+
 ff_status ff_engine_submit(struct ff_engine *engine, struct ff_job *job, struct ff_error *reterr)
 {
-    ff_status status;
-
-    if (job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM])
-        ff_engine_note_worker(engine, job);
-    ff_engine_random(engine, job->seed.b, sizeof job->seed.b);
-    job->inner_done = job->done;
-    job->inner_ctx = job->ctx;
-    job->done = counted_done;
-    job->ctx = engine;
-    atomic_fetch_add(&engine->under_way, 1);
-    status = ff_queue_push(&engine->queue, job, reterr);
-    if (status != FF_OK) {
-        atomic_fetch_sub(&engine->under_way, 1);
-        job->done = job->inner_done;
-        job->ctx = job->inner_ctx;
-    }
-    return status;
+    hand_over(engine, &job, 1);
+    if (ff_queue_push(&engine->queue, &job, 1, reterr) == 1)
+        return FF_OK;
+    take_back(engine, job);
+    return reterr->status;
 }
 
 ff_giving_up ff_engine_give_up(struct ff_engine *engine, struct ff_job *job)
@@ -59,9 +79,7 @@ ff_giving_up ff_engine_give_up(struct ff_engine *engine, struct ff_job *job)
     }
     pthread_mutex_unlock(&engine->lock);
     if (mine || ff_queue_remove(&engine->queue, job)) {
-        atomic_fetch_sub(&engine->under_way, 1);
-        job->done = job->inner_done;
-        job->ctx = job->inner_ctx;
+        take_back(engine, job);
         return FF_GAVE_UP_YOURS;
     }
     if (atomic_compare_exchange_strong(&job->stage, &queued, FF_JOB_ABANDONED))
@@ -109,8 +127,8 @@ static void slot_done(struct ff_job *job, void *ctx)
     pthread_mutex_lock(&waiter->lock);
     slot->over = true;
     left = slot->left;
-    waiter->pending--;
-    pthread_cond_signal(&waiter->ended);
+    if (--waiter->pending == 0)
+        pthread_cond_signal(&waiter->ended);
     if (left)
         ff_job_free(job);
     waiter_unref(waiter, true);
@@ -119,31 +137,13 @@ static void slot_done(struct ff_job *job, void *ctx)
 static struct waiter *waiter_new(size_t slots)
 {
     struct waiter *const waiter = ff_calloc(1, sizeof *waiter + slots * sizeof(struct slot));
-    pthread_condattr_t attr;
 
     if (!waiter)
         return NULL;
     pthread_mutex_init(&waiter->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&waiter->ended, &attr);
-    pthread_condattr_destroy(&attr);
+    ff_wait_init(&waiter->ended);
     waiter->refs = 1;
     return waiter;
-}
-
-static void wait_ms(struct waiter *waiter, int64_t ms)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(&waiter->ended, &waiter->lock, &until);
 }
 
 /* The job is still out: take it back, or leave it to `done` and answer in its place. */
@@ -185,6 +185,59 @@ static void drive(struct ff_engine *engine, struct waiter *waiter)
     pthread_mutex_lock(&waiter->lock);
 }
 
+static void queue_all(struct ff_engine *engine, struct ff_job **jobs, size_t count,
+                      struct waiter *waiter)
+{
+    struct slot *const slots = (struct slot *)(waiter + 1);
+    struct ff_error error;
+    size_t taken;
+
+    waiter->pending = count;
+    waiter->refs += count;
+    for (size_t i = 0; i < count; i++) {
+        slots[i].waiter = waiter;
+        jobs[i]->done = slot_done;
+        jobs[i]->ctx = &slots[i];
+    }
+    hand_over(engine, jobs, count);
+    taken = ff_queue_push(&engine->queue, jobs, count, &error);
+    for (size_t i = taken; i < count; i++) { /* those taken are not ours any more */
+        take_back(engine, jobs[i]);
+        jobs[i]->status = error.status;
+        jobs[i]->error = error;
+        pthread_mutex_lock(&waiter->lock);
+        waiter->pending--;
+        slots[i].over = true;
+        waiter_unref(waiter, true);
+    }
+}
+
+static void wait_for_all(struct ff_engine *engine, struct waiter *waiter, int64_t until_ms)
+{
+    pthread_mutex_lock(&waiter->lock);
+    while (waiter->pending > 0) {
+        const int64_t left_ms = until_ms + LATE_MS - ff_engine_mono_ms(engine);
+
+        if (left_ms <= 0)
+            break;
+        if (engine->options.threads)
+            ff_wait_ms(&waiter->ended, &waiter->lock, left_ms);
+        else
+            drive(engine, waiter);
+    }
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static bool is_over(struct slot *slot)
+{
+    bool over;
+
+    pthread_mutex_lock(&slot->waiter->lock);
+    over = slot->over;
+    pthread_mutex_unlock(&slot->waiter->lock);
+    return over;
+}
+
 void ff_engine_call(struct ff_engine *engine, struct ff_job **jobs, size_t count,
                     int64_t timeout_ms)
 {
@@ -194,105 +247,18 @@ void ff_engine_call(struct ff_engine *engine, struct ff_job **jobs, size_t count
 
     for (size_t i = 0; i < count; i++) {
         struct ff_job *const job = jobs[i];
-        struct ff_error error;
 
-        if (!waiter) {
+        if (!waiter)
             job->status = ff_fail(&job->error, FF_NO_MEMORY, "out of memory");
-            continue;
-        }
-        slots[i].waiter = waiter;
-        job->done = slot_done;
-        job->ctx = &slots[i];
         job->deadline_mono_ms = ff_max_i64(until_ms, job->wait_until_mono_ms + timeout_ms);
         until_ms = ff_max_i64(until_ms, job->deadline_mono_ms);
-        pthread_mutex_lock(&waiter->lock);
-        waiter->pending++;
-        waiter->refs++;
-        pthread_mutex_unlock(&waiter->lock);
-        /* Once handed over the job is not ours to write to: it may have been answered already. */
-        const ff_status status = ff_engine_submit(engine, job, &error);
-        if (status != FF_OK) {
-            job->status = status;
-            job->error = error;
-            pthread_mutex_lock(&waiter->lock);
-            waiter->pending--;
-            slots[i].over = true;
-            waiter_unref(waiter, true);
-        }
     }
     if (!waiter)
         return;
-    pthread_mutex_lock(&waiter->lock);
-    while (waiter->pending > 0) {
-        const int64_t left_ms = until_ms + LATE_MS - ff_engine_mono_ms(engine);
-
-        if (left_ms <= 0)
-            break;
-        if (engine->options.threads)
-            wait_ms(waiter, left_ms);
-        else
-            drive(engine, waiter);
-    }
-    pthread_mutex_unlock(&waiter->lock);
-    for (size_t i = 0; i < count; i++) {
-        bool over;
-
-        pthread_mutex_lock(&waiter->lock);
-        over = slots[i].over;
-        pthread_mutex_unlock(&waiter->lock);
-        if (!over)
+    queue_all(engine, jobs, count, waiter);
+    wait_for_all(engine, waiter, until_ms);
+    for (size_t i = 0; i < count; i++)
+        if (!is_over(&slots[i]))
             jobs[i] = part_with(engine, jobs[i], &slots[i]);
-    }
     waiter_unref(waiter, false);
-}
-
-/* --- reading --- */
-
-static struct ff_reader *borrow(struct ff_engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    for (;;) {
-        for (size_t i = 0; i < engine->reader_count; i++)
-            if (!engine->readers[i].lent) {
-                engine->readers[i].lent = true;
-                pthread_mutex_unlock(&engine->lock);
-                return &engine->readers[i];
-            }
-        pthread_cond_wait(&engine->reader_free, &engine->lock);
-    }
-}
-
-static void give_back(struct ff_engine *engine, struct ff_reader *reader)
-{
-    pthread_mutex_lock(&engine->lock);
-    reader->lent = false;
-    pthread_cond_signal(&engine->reader_free);
-    pthread_mutex_unlock(&engine->lock);
-}
-
-ff_status ff_engine_read(struct ff_engine *engine, struct ff_read *read, int64_t timeout_ms,
-                         struct ff_error *reterr)
-{
-    struct ff_reader *const reader = borrow(engine);
-    const ff_status status = ff_session_read(reader->session, read, timeout_ms, reterr);
-
-    engine->stats.store_calls++;
-    give_back(engine, reader);
-    return status;
-}
-
-ff_status ff_engine_peek(struct ff_engine *engine, struct ff_rowset *rows, int64_t timeout_ms,
-                         struct ff_error *reterr)
-{
-    struct ff_reader *const reader = borrow(engine);
-    struct ff_call call = {.kind = FF_CALL_PEEK, .rows = rows};
-
-    ff_session_run(reader->session, &call, timeout_ms);
-    engine->stats.store_calls++;
-    give_back(engine, reader);
-    if (rows->arena->failed)
-        return ff_fail(reterr, FF_NO_MEMORY, "out of memory");
-    if (call.outcome != FF_CALLED_OK)
-        return ff_fail(reterr, FF_UNAVAILABLE, "%s", call.error.message);
-    return FF_OK;
 }
