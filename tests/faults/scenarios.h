@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scenarios.h -- one call of the API each: what was before it, the call, what a repeat of it says.
+ *
+ * For tests/faults only: the sweep of store calls and the sweep of allocations walk this list. */
+#ifndef FF_TESTS_FAULTS_SCENARIOS_H
+#define FF_TESTS_FAULTS_SCENARIOS_H
+
+#include "faults.h"
+
+#define STAGE_ITEMS 20
+
+/* Where a scenario plays: a namespace and a lane of its own in a store it shares with others. */
+struct stage {
+    char ns[32];
+    char ids[STAGE_ITEMS][FF_ID_BYTES];
+    size_t id_count;
+    struct held held[STAGE_ITEMS];
+    bool fired;        /* a timer of this scenario has acted */
+    char answer[1024]; /* what the last successful act was told, without times and random ids */
+};
+
+#define SCENARIO_REPEAT_CHANGES 1u /* saying it twice is not the same as saying it once */
+#define SCENARIO_READS          2u /* changes nothing at all */
+#define SCENARIO_TIMER          4u /* waits for a time to come: slow */
+
+struct scenario {
+    const char *name;
+    void (*given)(struct test *t, struct stage *s);
+    ff_status (*act)(struct test *t, struct stage *s);
+    ff_status again; /* what a repeat says after a success */
+    unsigned flags;
+    /* Another state that a failed act may leave behind: this, done after a clean act. NULL: none */
+    void (*undone)(struct test *t, struct stage *s);
+};
+
+extern const struct scenario scenarios[];
+extern const size_t scenario_count;
+
+void stage_init(struct stage *s);
+
+#endif
