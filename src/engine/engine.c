@@ -7,12 +7,12 @@
 #include "engine/engine.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "engine/engine-int.h"
+#include "engine/wait.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"
@@ -63,18 +63,10 @@ void ff_engine_random(struct ff_engine *engine, void *buf, size_t len)
 static void sleep_until(struct ff_engine *engine, int64_t at_mono_ms, int64_t max_ms)
 {
     const int64_t ms = ff_max_i64(0, ff_min_i64(at_mono_ms - ff_engine_mono_ms(engine), max_ms));
-    struct timespec until;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
     pthread_mutex_lock(&engine->lock);
     if (!atomic_load(&engine->stopping) && ms > 0)
-        (void)pthread_cond_timedwait(&engine->changed, &engine->lock, &until);
+        ff_wait_ms(&engine->changed, &engine->lock, ms);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -182,7 +174,6 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
                         struct ff_error *reterr)
 {
     struct ff_engine *const engine = ff_calloc(1, sizeof *engine);
-    pthread_condattr_t attr;
     ff_status status;
 
     if (!engine)
@@ -191,11 +182,8 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     engine->store = options->store;
     ff_queue_init(&engine->queue);
     pthread_mutex_init(&engine->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->changed, &attr);
-    pthread_cond_init(&engine->reader_free, &attr);
-    pthread_condattr_destroy(&attr);
+    ff_wait_init(&engine->changed);
+    ff_wait_init(&engine->reader_free);
     ff_list_init(&engine->parked);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
     ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);

@@ -77,33 +77,43 @@ int64_t ff_engine_now_ms(struct ff_engine *engine)
 
 /* --- capability sets --- */
 
+static bool capset_known(const struct ff_engine *engine, int64_t capset_id)
+{
+    for (size_t i = 0; i < engine->capset_count; i++)
+        if (engine->capset_items[i]->capset_id == capset_id)
+            return true;
+    return false;
+}
+
+/* Readers hold the old array without lock: it stays where it is. */
+static bool capsets_grow(struct ff_engine *engine)
+{
+    const size_t cap = engine->capset_cap ? engine->capset_cap * 2 : 64;
+    const struct ff_capset **const items =
+        ff_arena_array(&engine->capset_arena, cap, sizeof *items);
+
+    if (!items)
+        return false; /* the next pulse tries again */
+    for (size_t i = 0; i < engine->capset_count; i++)
+        items[i] = engine->capset_items[i];
+    engine->capset_items = items;
+    engine->capset_cap = cap;
+    return true;
+}
+
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset)
 {
     struct ff_capset *copy;
 
     pthread_mutex_lock(&engine->lock);
-    for (size_t i = 0; i < engine->capset_count; i++)
-        if (engine->capset_items[i]->capset_id == capset->capset_id)
-            goto known;
-    if (engine->capset_count == engine->capset_cap) {
-        /* Readers hold the old array without lock: it stays where it is. */
-        const size_t cap = engine->capset_cap ? engine->capset_cap * 2 : 64;
-        const struct ff_capset **const items =
-            ff_arena_array(&engine->capset_arena, cap, sizeof *items);
-
-        if (!items)
-            goto known; /* the next pulse tries again */
-        for (size_t i = 0; i < engine->capset_count; i++)
-            items[i] = engine->capset_items[i];
-        engine->capset_items = items;
-        engine->capset_cap = cap;
+    if (!capset_known(engine, capset->capset_id) &&
+        (engine->capset_count < engine->capset_cap || capsets_grow(engine))) {
+        copy = ff_arena_copy(&engine->capset_arena, capset, sizeof *capset);
+        if (copy) {
+            copy->tokens = ff_arena_str(&engine->capset_arena, capset->tokens);
+            engine->capset_items[engine->capset_count++] = copy;
+        }
     }
-    copy = ff_arena_copy(&engine->capset_arena, capset, sizeof *capset);
-    if (copy) {
-        copy->tokens = ff_arena_str(&engine->capset_arena, capset->tokens);
-        engine->capset_items[engine->capset_count++] = copy;
-    }
-known:
     pthread_mutex_unlock(&engine->lock);
 }
 

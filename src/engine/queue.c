@@ -6,23 +6,16 @@
  * holds the lock while calling out. Tests: tests/unit/test_queue.c. */
 #include "engine/queue.h"
 
-#include <errno.h>
-#include <time.h>
-
 #include "base/error.h"
 #include "base/limits.h"
+#include "engine/wait.h"
 
 #include "base/banned.h"
 
 void ff_queue_init(struct ff_queue *queue)
 {
-    pthread_condattr_t attr;
-
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->filled, &attr);
-    pthread_condattr_destroy(&attr);
+    ff_wait_init(&queue->filled);
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         ff_list_init(&queue->normal[cls]);
     ff_list_init(&queue->large);
@@ -49,27 +42,37 @@ static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
     queue->bytes += in ? job->bytes : (size_t)-job->bytes;
 }
 
-ff_status ff_queue_push(struct ff_queue *queue, struct ff_job *job, struct ff_error *reterr)
+static ff_status refusal(const struct ff_queue *queue, const struct ff_job *job)
+{
+    if (queue->closed)
+        return FF_CLOSED;
+    if (job->type->cls != FF_CLASS_BACKGROUND &&
+        (queue->count >= FF_QUEUE_OPS_MAX || queue->bytes + job->bytes > FF_QUEUE_BYTES_MAX))
+        return FF_OVERLOADED;
+    return FF_OK;
+}
+
+size_t ff_queue_push(struct ff_queue *queue, struct ff_job *const *jobs, size_t count,
+                     struct ff_error *reterr)
 {
     ff_status status = FF_OK;
+    size_t taken = 0;
 
     pthread_mutex_lock(&queue->lock);
-    if (queue->closed)
-        status = FF_CLOSED;
-    else if (job->type->cls != FF_CLASS_BACKGROUND &&
-             (queue->count >= FF_QUEUE_OPS_MAX || queue->bytes + job->bytes > FF_QUEUE_BYTES_MAX))
-        status = FF_OVERLOADED;
-    if (status == FF_OK) {
-        ff_list_push_back(list_of(queue, job), &job->link);
-        account(queue, job, true);
-        pthread_cond_broadcast(&queue->filled);
+    for (; taken < count; taken++) {
+        status = refusal(queue, jobs[taken]);
+        if (status != FF_OK)
+            break;
+        ff_list_push_back(list_of(queue, jobs[taken]), &jobs[taken]->link);
+        account(queue, jobs[taken], true);
     }
+    if (taken > 0)
+        pthread_cond_broadcast(&queue->filled);
     pthread_mutex_unlock(&queue->lock);
-    if (status == FF_CLOSED)
-        return ff_fail(reterr, status, "engine is closing");
-    if (status == FF_OVERLOADED)
-        return ff_fail(reterr, status, "too much work is waiting");
-    return FF_OK;
+    if (status != FF_OK)
+        (void)ff_fail(reterr, status, "%s",
+                      status == FF_CLOSED ? "engine is closing" : "too much work is waiting");
+    return taken;
 }
 
 void ff_queue_return(struct ff_queue *queue, struct ff_job *job)
@@ -219,18 +222,9 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
 
 void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
     pthread_mutex_lock(&queue->lock);
     if (!has_locked(queue, which) && !queue->closed)
-        (void)pthread_cond_timedwait(&queue->filled, &queue->lock, &until);
+        ff_wait_ms(&queue->filled, &queue->lock, timeout_ms);
     pthread_mutex_unlock(&queue->lock);
 }
 

@@ -25,9 +25,10 @@ struct ff_queue {
 void ff_queue_init(struct ff_queue *queue);
 void ff_queue_done(struct ff_queue *queue);
 
-/* FF_OVERLOADED or FF_CLOSED: the job is still the caller's. */
-FF_MUST_CHECK ff_status ff_queue_push(struct ff_queue *queue, struct ff_job *job,
-                                      struct ff_error *reterr);
+/* Takes jobs from the front as long as there is room; returns how many. The rest is still the
+ * caller's, and reterr says why: FF_OVERLOADED or FF_CLOSED. */
+FF_MUST_CHECK size_t ff_queue_push(struct ff_queue *queue, struct ff_job *const *jobs, size_t count,
+                                   struct ff_error *reterr);
 /* Comes back from a batch: never refused, served first. */
 void ff_queue_return(struct ff_queue *queue, struct ff_job *job);
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);

@@ -109,6 +109,7 @@ void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim)
 {
     const int64_t mono_ms = ff_engine_mono_ms(engine);
     struct ff_job *const job = ff_job_new(FF_OP_WORKER_TOUCH, 0);
+    struct ff_error error;
     bool news = false;
 
     if (!job)
@@ -120,6 +121,6 @@ void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim)
         news = is_news(engine, job->in, mono_ms);
         pthread_mutex_unlock(&engine->lock);
     }
-    if (!news || ff_engine_submit(engine, job, NULL) != FF_OK)
+    if (!news || ff_engine_submit(engine, job, &error) != FF_OK)
         ff_job_free(job);
 }

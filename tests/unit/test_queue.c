@@ -46,7 +46,7 @@ static struct ff_job *given_pushed(ff_op_id op, uint32_t tag)
     struct ff_job *const job = ff_job_new(op, 0);
 
     job->tag = tag;
-    assert_int_equal(ff_queue_push(&queue, job, NULL), FF_OK);
+    assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
     return job;
 }
 
@@ -117,7 +117,8 @@ static void test_queue__refuses_above_the_limit_but_never_background(void **stat
     (void)state;
     for (uint32_t i = 0; i < FF_QUEUE_OPS_MAX; i++)
         given_pushed(FF_OP_EXECUTION_SUBMIT, i);
-    assert_int_equal(ff_queue_push(&queue, over, &err), FF_OVERLOADED);
+    assert_int_equal(ff_queue_push(&queue, &over, 1, &err), 0);
+    assert_int_equal(err.status, FF_OVERLOADED);
     ff_job_free(over);
     given_pushed(FF_OP_TIMER_FIRE, 0);
 }
@@ -128,7 +129,8 @@ static void test_queue__refuses_too_many_bytes(void **state)
     struct ff_error err;
 
     (void)state;
-    assert_int_equal(ff_queue_push(&queue, huge, &err), FF_OVERLOADED);
+    assert_int_equal(ff_queue_push(&queue, &huge, 1, &err), 0);
+    assert_int_equal(err.status, FF_OVERLOADED);
     ff_job_free(huge);
 }
 
@@ -139,7 +141,8 @@ static void test_queue__refuses_when_closed(void **state)
 
     (void)state;
     ff_queue_close(&queue);
-    assert_int_equal(ff_queue_push(&queue, job, &err), FF_CLOSED);
+    assert_int_equal(ff_queue_push(&queue, &job, 1, &err), 0);
+    assert_int_equal(err.status, FF_CLOSED);
     ff_job_free(job);
 }
 
@@ -153,7 +156,7 @@ static void test_queue__large_jobs_wait_for_the_executor_that_takes_all(void **s
     ff_list_init(&out);
     large->large = true;
     large->tag = 7;
-    assert_int_equal(ff_queue_push(&queue, large, NULL), FF_OK);
+    assert_int_equal(ff_queue_push(&queue, &large, 1, NULL), 1);
     assert_int_equal(ff_queue_take(&queue, FF_TAKE_NORMAL, 10, &out), 0);
     assert_true(ff_queue_has(&queue, FF_TAKE_ALL));
     assert_int_equal(ff_queue_take(&queue, FF_TAKE_ALL, 10, &out), 1);
