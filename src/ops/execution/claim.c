@@ -48,7 +48,7 @@ static void need_scans(struct ff_work *work, struct ff_claim_in *in)
         .namespace = in->namespace, .kinds = in->kinds, .kinds_count = in->kind_count};
 
     scan.capsets = capset_ids(work, in, &scan.capsets_count);
-    in->scans = ff_arena_array(work->arena, in->lane_count, sizeof *in->scans);
+    in->scans = ff_arena_array(work->arena, in->lane_count, sizeof(struct ff_scan *));
     if (!scan.capsets || !in->scans)
         return;
     if (in->kind_count == 0)

@@ -26,7 +26,7 @@ static void need_by_age(struct ff_work *work, struct ff_prune_in *in, int which,
     struct ff_value params[FF_SQL_PRUNE_BATCHES_PARAMS];
     const struct ff_in_prune_batches old = {.cutoff_ms = in->learned_ms - keep_ms};
 
-    static_assert((int)FF_SQL_PRUNE_BATCHES_PARAMS == (int)FF_SQL_PRUNE_CLAIMS_PARAMS,
+    static_assert(sizeof(struct ff_in_prune_batches) == sizeof(struct ff_in_prune_claims),
                   "scans by age differ");
     ff_in_prune_batches_values(&old, params);
     in->scans[which] = ff_work_scan(work, block, params, FF_SQL_PRUNE_BATCHES_PARAMS, in->limit);

@@ -54,6 +54,6 @@ ff_status ff_retention_sweep_apply(struct ff_work *work, struct ff_retention_in 
         out->removed++;
     }
     /* A page of flow members alone must not make the loop spin. */
-    out->full = out->removed > 0 && (int64_t)in->scan->row_count >= in->scan->limit;
+    out->full = in->scan && out->removed > 0 && (int64_t)in->scan->row_count >= in->scan->limit;
     return FF_OK;
 }
