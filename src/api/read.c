@@ -5,7 +5,6 @@
  * Reads take no lock and may be a moment old. Tests: tests/unit/test_api.c, tests/conformance. */
 #include "api/api-int.h"
 
-
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/codes.h"
