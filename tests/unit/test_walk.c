@@ -263,6 +263,15 @@ static void test_walk__what_must_hold_holds(void **state)
     }
 }
 
+static void check_nothing_waits_for_time(void)
+{
+    for (size_t i = 0; i < w.row_count[FF_TABLE_EXECUTION]; i++) {
+        const struct ff_execution *const row = w.rows[FF_TABLE_EXECUTION][i];
+
+        HOLDS(ff_state_is_terminal(row->state) || ff_state_is_claimable(row->state));
+    }
+}
+
 /* Nobody works any more: every accepted execution ends by itself or waits for a worker. */
 static void test_walk__nothing_is_stuck(void **state)
 {
@@ -280,11 +289,7 @@ static void test_walk__nothing_is_stuck(void **state)
             (void)world_fire(&w, FF_TIMER_DELAYS);
             (void)world_fire(&w, FF_TIMER_DEADLINES);
         }
-        for (size_t i = 0; i < w.row_count[FF_TABLE_EXECUTION]; i++) {
-            const struct ff_execution *const row = w.rows[FF_TABLE_EXECUTION][i];
-
-            HOLDS(ff_state_is_terminal(row->state) || ff_state_is_claimable(row->state));
-        }
+        check_nothing_waits_for_time();
         world_done(&w);
     }
 }
