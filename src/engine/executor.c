@@ -35,7 +35,12 @@ ff_status ff_executor_init(struct ff_executor *executor, struct ff_engine *engin
     ff_list_init(&executor->groups);
     ff_batch_init(&executor->batch);
     executor->backoff_ms = BACKOFF_FIRST_MS;
-    return engine->store->ops->session_new(engine->store, &executor->session, reterr);
+
+    const ff_status status =
+        engine->store->ops->session_new(engine->store, &executor->session, reterr);
+    if (status != FF_OK)
+        ff_batch_done(&executor->batch); /* nobody counts an executor that could not be made */
+    return status;
 }
 
 void ff_executor_done(struct ff_executor *executor)
