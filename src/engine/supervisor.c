@@ -456,13 +456,15 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
 
     if (!loop_table[id].fill || loop->in_flight)
         return INT64_MAX; /* its end wakes us */
+    if (!contact->known)
+        return INT64_MAX; /* it cannot tick, however late it is: the pulse comes first */
     if (loop->again)
         return mono_ms;
     if (!loop_table[id].timer)
         next_ms = loop->next_mono_ms;
-    else if (contact->known && timer_waits(supervisor, id))
+    else if (timer_waits(supervisor, id))
         next_ms = ff_max_i64(loop->next_mono_ms, supervisor->pulse.next_due_ms + to_mono_ms);
-    if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0 && contact->known)
+    if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0)
         next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] + to_mono_ms);
     return next_ms;
 }
