@@ -104,7 +104,7 @@ void ff_execution_yield(struct ff_work *work, struct ff_execution *execution, ff
 {
     const struct ff_attempt *const ended = ff_lease_end(work, execution, how);
 
-    assert(!ff_state_is_terminal(to));
+    assert(!ff_state_is_terminal((int32_t)to));
     /* Attempts are numbered from 0 in the order they begin: the next one has the count's number. */
     if (!how->same_attempt)
         execution->attempt_index = execution->attempt_count;
@@ -152,7 +152,7 @@ void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, f
 {
     const struct ff_attempt *ended = NULL;
 
-    assert(ff_state_is_terminal(outcome));
+    assert(ff_state_is_terminal((int32_t)outcome));
     if (ff_state_is_leased(execution->state)) {
         assert(how);
         ended = ff_lease_end(work, execution, how);
