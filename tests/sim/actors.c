@@ -122,7 +122,7 @@ static void client_open_lanes(struct sim *sim, struct actor *actor)
 
     actor->at_us = INT64_MAX;
     client->opening = book_word(sim, FF_OP_LANE_PAUSE, NULL, NULL);
-    client->opening->b = client->lane_opened;
+    client->opening->b = client->lane_opened % 3;
     if (!ask_word(sim, actor, client->opening))
         actor->at_us = sim->now_us + 100000;
 }
@@ -137,8 +137,8 @@ static void client_hear(struct sim *sim, struct actor *actor, struct ask *ask)
             return;
         if (ask->status == FF_OK)
             client->lane_opened++;
-        if (client->lane_opened < 3)
-            actor->at_us = sim->now_us + 50000;
+        /* Somebody's wish from before may still close one again. */
+        actor->at_us = sim->now_us + (client->lane_opened % 3 ? 50000 : 5000000);
         return;
     }
     if (word->op == FF_OP_EXECUTION_SUBMIT && is_transient(ask->status) &&
@@ -193,6 +193,20 @@ static void task_drop(struct task *task)
     *task = (struct task){.doing = DOING_NOTHING, .at_us = INT64_MAX};
 }
 
+/* What says the same is the same word: the store could not tell them apart either. */
+static struct word *same_word(struct word *word)
+{
+    const bool alike =
+        word->op == FF_OP_EXECUTION_DELAY || (word->op == FF_OP_EXECUTION_COMPLETE && word->bare);
+
+    struct word *oldest = word;
+
+    for (struct word *other = word->next; alike && other; other = other->next)
+        if (other->op == word->op && other->bare == word->bare && other->a == word->a)
+            oldest = other;
+    return oldest;
+}
+
 static struct word *draw_word(struct sim *sim, const struct worker *worker, const struct task *task)
 {
     const uint64_t dice = worker->drains ? 0 : sim_below(sim, STREAM_WORK, 100);
@@ -212,7 +226,7 @@ static struct word *draw_word(struct sim *sim, const struct worker *worker, cons
     } else {
         word = book_word(sim, FF_OP_EXECUTION_RELEASE, task->note, task->tenancy);
     }
-    return word;
+    return same_word(word);
 }
 
 static void task_act(struct sim *sim, struct worker *worker, struct task *task)

@@ -25,6 +25,7 @@ struct book *book_new(struct sim *sim)
 
     ff_hashmap_init(&book->by_uuid, &sim->arena, seed);
     ff_hashmap_init(&book->by_lease, &sim->arena, seed);
+    ff_hashmap_init(&book->by_promise, &sim->arena, seed);
     return book;
 }
 
@@ -94,6 +95,23 @@ struct word *book_word_of(struct sim *sim, struct ff_str token)
         (size_t)number >= sim->book->words.len)
         return NULL;
     return sim->book->words.items[number];
+}
+
+void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed)
+{
+    const struct ff_work work = {.seed = seed};
+
+    for (uint32_t nth = 0; nth < (uint32_t)claim->offer->max; nth++) {
+        const struct ff_uuid lease_id = ff_work_uuid(&work, nth);
+
+        if (ff_hashmap_put(&sim->book->by_promise, lease_id.b, 16, claim, NULL) != FF_OK)
+            assert(!"out of memory");
+    }
+}
+
+struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id)
+{
+    return ff_hashmap_get(&sim->book->by_promise, lease_id.b, 16);
 }
 
 static const char *op_name(const struct word *word)

@@ -101,7 +101,8 @@ struct ask {
 struct book {
     struct ff_vec notes, words;
     struct ff_hashmap by_uuid;
-    struct ff_hashmap by_lease;
+    struct ff_hashmap by_lease;   /* tenancies */
+    struct ff_hashmap by_promise; /* claims, by the lease ids they would hand out */
     uint32_t plans, asks;
 };
 
@@ -118,6 +119,9 @@ struct tenancy *book_tenancy(struct note *note, int64_t epoch);
 struct ff_str book_token(struct sim *sim, const struct word *word);
 /* The word a text was made from, or NULL. */
 struct word *book_word_of(struct sim *sim, struct ff_str token);
+/* The engine makes lease ids from the job's seed: whose would this one be? */
+void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed);
+struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id);
 /* A word took effect in this commit. */
 void book_effect(struct sim *sim, struct word *word, uint64_t commit);
 /* The caller knows, or knows better than before. */
