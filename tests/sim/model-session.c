@@ -190,13 +190,13 @@ static void gather(struct model_session *s)
         qsort(s->rows, s->row_count, sizeof *s->rows, by_key);
 }
 
-static void *copy_to_rowset(struct model_session *s, const struct model_slot *slot, bool locked)
+static void *copy_out(struct model_session *s, const struct model_slot *slot)
 {
     struct ff_rowset *const rows = s->call->rows;
     void *const row = ff_rowset_row_new(rows, slot->table);
 
     model_copy_out(slot->table, slot->row, row, rows->arena);
-    return ff_rowset_put(rows, slot->table, row, locked);
+    return row;
 }
 
 static bool is_locking(const struct model_session *s)
@@ -226,7 +226,7 @@ static bool load_row(struct model_session *s, const void *key)
     if (s->awaited)
         sometimes(s->model, SOMETIMES_PATIENT_GOT_IT);
     stop_waiting(s);
-    (void)copy_to_rowset(s, slot, lock);
+    (void)ff_rowset_put(s->call->rows, slot->table, copy_out(s, slot), lock);
     return true;
 }
 
@@ -281,7 +281,7 @@ static void load_scan(struct model_session *s, struct ff_scan *scan)
 
     scan->rows = ff_arena_array(rows->arena, count + 1, sizeof *scan->rows);
     for (size_t i = 0; scan->rows && i < count; i++)
-        scan->rows[i] = copy_to_rowset(s, slots[i], locks);
+        scan->rows[i] = ff_rowset_put_scanned(rows, slots[i]->table, copy_out(s, slots[i]), locks);
     scan->row_count = count;
     scan->loaded = true;
 }

@@ -185,7 +185,7 @@ static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *
     rc = sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
     if (rc != SQLITE_OK)
         return rc;
-    row = ff_rowset_put(rows, table, row, block->locks);
+    row = ff_rowset_put_scanned(rows, table, row, block->locks);
     if (!push(rows->arena, &scan->rows, scan->row_count, row))
         return SQLITE_TOOBIG;
     scan->row_count++;
