@@ -55,6 +55,7 @@
 #define FF_QUEUE_BYTES_MAX (64 << 20)
 #define FF_BUSY_ROUNDS_MAX 3 /* then the op moves to the patient lane */
 #define FF_BUSY_MS_MAX     50
+#define FF_SAVE_LOCK_MS    100     /* a batch waits this long for a key somebody is inserting */
 #define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */
 #define FF_PATIENT_BG_MS   100     /* the same for background ops */
 #define FF_RERUNS_MAX      3       /* without progress, then the batch is bisected */

@@ -442,7 +442,12 @@ static void expire_waiting(struct ff_supervisor *supervisor, int64_t mono_ms)
     supervisor->next_expiry_mono_ms = mono_ms + EXPIRY_MS;
     ff_list_init(&expired);
     (void)ff_queue_expired(&engine->queue, mono_ms, &expired);
-    ff_engine_fail_jobs(engine, &expired, FF_TIMEOUT, "not done in time");
+    while (!ff_list_empty(&expired)) {
+        struct ff_job *const job = ff_job_pop(&expired);
+
+        job->status = ff_job_late(job, &job->error);
+        ff_engine_end_job(engine, job);
+    }
     ff_engine_expire_parked(engine, mono_ms);
 }
 

@@ -51,7 +51,9 @@ struct ff_call {
     ff_call_kind kind;
     struct ff_rowset *rows;  /* PEEK, LOAD, SAVE */
     struct ff_uuid batch_id; /* LOAD, RESOLVE */
-    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN) */
+    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN).
+                                The SAVE waits as long, or FF_SAVE_LOCK_MS, for keys that
+                                somebody else is inserting */
     struct ff_read *read;    /* READ */
     /* answers, valid once finish() said true */
     ff_called outcome;

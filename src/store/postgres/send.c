@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 #include "base/banned.h"
 
 /* Saves above this are sent before the COMMIT is queued, so that a link that breaks on the way is
@@ -259,7 +261,10 @@ void ff_pg_send_confirm(struct ff_pg_session *s)
 
 void ff_pg_send_load(struct ff_pg_session *s)
 {
-    send_batch(s, FF_SQL_BATCH_MARK, s->call->lock_wait_ms);
+    const int64_t wait_ms = s->call->lock_wait_ms;
+
+    /* Rows are skipped, but a key that somebody else is inserting is waited for by the save. */
+    send_batch(s, FF_SQL_BATCH_MARK, wait_ms > 0 ? wait_ms : FF_SAVE_LOCK_MS);
     send_rows(s, true);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CLOCK, FF_SQL_CLOCK, 0, NULL}, NULL, 0, -1);
 }
