@@ -77,6 +77,7 @@ static void run_case(const struct fault_case *one)
         t->store = &store;
         t->url = store.url;
         (void)test_guard(t, body, ctx.out);
+        others_done();
         test_done(t);
         test_store_remove(&store);
     }

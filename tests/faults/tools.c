@@ -100,18 +100,30 @@ size_t completions_of(struct test *t, const char *id)
 
 /* ---- another session ---- */
 
+#define OTHERS_MAX 4
+
+static PGconn *others[OTHERS_MAX];
+
 void other_open(struct test *t, struct other *other)
 {
+    size_t i = 0;
+
+    while (i < OTHERS_MAX && others[i])
+        i++;
+    if (i == OTHERS_MAX)
+        FAIL(t, "a case may have %d other sessions", OTHERS_MAX);
     other->schema = t->store->schema;
-    other->conn = PQconnectdb(getenv("FF_TEST_PG"));
+    other->conn = others[i] = PQconnectdb(getenv("FF_TEST_PG"));
     if (PQstatus(other->conn) != CONNECTION_OK)
         FAIL(t, "cannot connect: %s", PQerrorMessage(other->conn));
 }
 
-void other_close(struct other *other)
+void others_done(void)
 {
-    PQfinish(other->conn);
-    other->conn = NULL;
+    for (size_t i = 0; i < OTHERS_MAX; i++) {
+        PQfinish(others[i]);
+        others[i] = NULL;
+    }
 }
 
 static void with_schema(const char *from, const char *schema, char *out, size_t out_bytes)
