@@ -111,6 +111,16 @@ static const struct {
 };
 // clang-format on
 
+/* Whoever keeps things for less than a minute wants them gone in about that time. */
+static int64_t interval_of(const struct ff_engine *engine, int id)
+{
+    const int64_t usual_ms = loop_table[id].interval_ms;
+
+    if (id != FF_LOOP_RETENTION)
+        return usual_ms;
+    return ff_min_i64(usual_ms, ff_max_i64(engine->options.settings.retention_ms, 1000));
+}
+
 ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
                              struct ff_error *reterr)
 {
@@ -123,7 +133,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     supervisor->next_pulse_mono_ms = mono_ms;
     supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
     for (int id = 0; id < FF_LOOP_COUNT; id++)
-        supervisor->loops[id].next_mono_ms = mono_ms + loop_table[id].interval_ms;
+        supervisor->loops[id].next_mono_ms = mono_ms + interval_of(engine, id);
     return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
 }
 
@@ -159,7 +169,7 @@ size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_re
         if (count < max)
             out[count] = (struct ff_loop_report){
                 .name = loop_table[id].name,
-                .interval_ms = loop_table[id].interval_ms,
+                .interval_ms = interval_of(supervisor->engine, id),
                 .ticks = loop->ticks,
                 .last_processed = loop->last_processed,
                 .last_errors = loop->last_errors,
@@ -329,7 +339,7 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         if (!loop_table[id].timer ||
             (timer_waits(supervisor, (ff_loop_id)id) && supervisor->pulse.next_due_ms <= now_ms)) {
             loop->pulse = supervisor->pulse.number;
-            loop->next_mono_ms = mono_ms + loop_table[id].interval_ms; /* late, not in bursts */
+            loop->next_mono_ms = mono_ms + interval_of(engine, id); /* late, not in bursts */
             due[id] = true;
         }
     }
