@@ -17,6 +17,7 @@
 #define TASKS_MAX    6
 #define SAY_TRIES    8
 #define RETRIES_KEPT 4
+#define PATIENCE_US  INT64_C(20000000)
 
 /* --- what both have in common --- */
 
@@ -28,6 +29,14 @@ static bool is_transient(ff_status status)
 static int64_t soon_us(struct sim *sim, int64_t max_ms)
 {
     return sim->now_us + sim_between(sim, STREAM_WORK, 0, max_ms * 1000);
+}
+
+/* The store will be away for long: nobody spends all his calls on that. */
+static int64_t or_later_us(const struct sim *sim, int64_t at_us)
+{
+    const bool away = sim->outage_until_us > sim->now_us + PATIENCE_US && !sim->healing;
+
+    return away ? ff_max_i64(at_us, sim->now_us + PATIENCE_US) : at_us;
 }
 
 /* --- clients --- */
@@ -47,6 +56,7 @@ static void client_submit(struct sim *sim, struct client *client)
     struct book *const book = sim->book;
     const struct plan *plan = NULL;
     struct note *note = NULL;
+    struct ask *ask;
 
     if (client->again_count > 0) {
         plan = client->again[--client->again_count];
@@ -62,7 +72,10 @@ static void client_submit(struct sim *sim, struct client *client)
         plan = ask_plan(sim);
         note = NULL;
     }
-    (void)ask_submit(sim, &client->actor, plan, plan->own_id ? note : NULL);
+    ask = ask_submit(sim, &client->actor, plan, plan->own_id ? note : NULL);
+    /* And again at once, perhaps to another process. */
+    if (ask && (plan->own_id || !ff_str_is_null(plan->key)) && sim_mishap(sim, FAULT_REPEAT))
+        (void)ask_submit(sim, &client->actor, plan, plan->own_id ? ask->word->note : NULL);
 }
 
 static struct note *some_note(struct sim *sim)
@@ -106,7 +119,7 @@ static void client_act(struct sim *sim, struct actor *actor)
     struct client *const client = ff_container_of(actor, struct client, actor);
     int count = sim_percent(sim, STREAM_WORK, 10) ? (int)sim_between(sim, STREAM_WORK, 5, 30) : 1;
 
-    actor->at_us = soon_us(sim, 2 * sim->config.gap_ms);
+    actor->at_us = or_later_us(sim, soon_us(sim, 2 * sim->config.gap_ms));
     for (; count > 0 && sim->ops_left > 0; count--) {
         if (sim_percent(sim, STREAM_WORK, 70))
             client_submit(sim, client);
@@ -268,7 +281,7 @@ static void task_heard_renewal(struct sim *sim, struct task *task, const struct 
     if (ask->status == FF_OK)
         task_go_on(sim, task);
     else if (is_transient(ask->status))
-        task->at_us = soon_us(sim, 300);
+        task->at_us = or_later_us(sim, soon_us(sim, 300));
     else if (sim_mishap(sim, FAULT_ZOMBIE)) /* does not believe it */
         task->at_us = task->finish_us;
     else
@@ -278,7 +291,7 @@ static void task_heard_renewal(struct sim *sim, struct task *task, const struct 
 static void task_heard_word(struct sim *sim, struct task *task, const struct ask *ask)
 {
     if (is_transient(ask->status) && task->tries++ < SAY_TRIES) {
-        task->at_us = soon_us(sim, 400);
+        task->at_us = or_later_us(sim, soon_us(sim, 400));
         return;
     }
     if (task->tries++ < SAY_TRIES && sim_mishap(sim, FAULT_REPEAT)) {
@@ -324,7 +337,7 @@ static void worker_heard_claim(struct sim *sim, struct worker *worker, const str
     worker->claim = NULL;
     for (size_t i = 0; i < ask->task_count && ask->status == FF_OK; i++)
         task_begin(sim, worker, &ask->tasks[i]);
-    worker->claim_us = soon_us(sim, ask->task_count > 0 ? 20 : 500);
+    worker->claim_us = or_later_us(sim, soon_us(sim, ask->task_count > 0 ? 20 : 500));
     if (ask->status == FF_OK ? !(again && sim_mishap(sim, FAULT_REPEAT))
                              : !(again && is_transient(ask->status)))
         worker->request = NULL;
