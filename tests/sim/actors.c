@@ -304,8 +304,7 @@ static void task_heard_word(struct sim *sim, struct task *task, const struct ask
 
 static void task_begin(struct sim *sim, struct worker *worker, const struct ff_task_out *out)
 {
-    struct note *const note = book_find(sim, out->id);
-    struct tenancy *const tenancy = note ? book_tenancy(note, out->lease_epoch) : NULL;
+    struct tenancy *const tenancy = book_lease(sim, out->lease_id);
     struct task *place = NULL;
 
     for (size_t i = 0; i < TASKS_MAX; i++) {
@@ -317,7 +316,7 @@ static void task_begin(struct sim *sim, struct worker *worker, const struct ff_t
     if (!place || !tenancy || sim_mishap(sim, FAULT_DEATH))
         return; /* nobody will ever work on it under this lease */
     *place = (struct task){.doing = DOING_WORK,
-                           .note = note,
+                           .note = tenancy->note,
                            .tenancy = tenancy,
                            .ttl_us = out->lease_ttl_ms * 1000,
                            .finish_us = worker->drains ? sim->now_us + 1000

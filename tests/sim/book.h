@@ -26,6 +26,7 @@ struct plan {
 
 /* One lease: from its claim to its end. */
 struct tenancy {
+    struct note *note;
     int64_t epoch;
     struct ff_uuid lease_id;
     struct word *claim;
@@ -115,6 +116,8 @@ struct note *book_note(struct sim *sim, struct ff_exec_id id, const struct plan 
 struct note *book_find(struct sim *sim, struct ff_exec_id id);
 struct word *book_word(struct sim *sim, ff_op_id op, struct note *note, struct tenancy *tenancy);
 struct tenancy *book_tenancy(struct note *note, int64_t epoch);
+/* Also of an execution that has been purged since. */
+struct tenancy *book_lease(struct sim *sim, struct ff_uuid lease_id);
 /* "t17" for word 17, in the simulator's arena. */
 struct ff_str book_token(struct sim *sim, const struct word *word);
 /* The word a text was made from, or NULL. */

@@ -215,7 +215,8 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
     const struct tenancy *const last =
         note->tenancies.len ? note->tenancies.items[note->tenancies.len - 1] : NULL;
 
-    *tenancy = (struct tenancy){.epoch = event->lease_epoch,
+    *tenancy = (struct tenancy){.note = note,
+                                .epoch = event->lease_epoch,
                                 .lease_id = event->lease_id,
                                 .claim = book_claim_of(sim, event->lease_id),
                                 .begun = at->commit->number};
@@ -226,7 +227,7 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
     }
     if (last && last->epoch >= tenancy->epoch)
         wrong(at, "a lease with an epoch that is not above the last one");
-    if (ff_hashmap_get(&sim->book->by_lease, tenancy->lease_id.b, 16))
+    if (book_lease(sim, tenancy->lease_id))
         wrong(at, "a lease id is used twice");
     if (last && last->end == FF_END_LAPSED && last->claim != tenancy->claim)
         sim_sometimes(sim, SOMETIMES_TAKE_OVER);
