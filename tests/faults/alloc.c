@@ -115,7 +115,7 @@ static void check_truth(struct test *t, const struct scenario *scenario, long lo
     const bool is_after = !strcmp(now, clean->after);
     const bool is_undone = clean->undone && !strcmp(now, clean->undone);
 
-    if (status == FF_NO_MEMORY && (scenario->flags & SCENARIO_MANY))
+    if (status == FF_NO_MEMORY && (scenario->flags & MANY))
         return;
     if (status == FF_OK                ? is_after
         : status == FF_OUTCOME_UNKNOWN ? is_before || is_after
@@ -146,8 +146,8 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
     disarm();
     now = dump_of(t, stage.ns);
     check_truth(t, scenario, n, clean, status, now);
-    applied = strcmp(now, clean->before) != 0 && !(scenario->flags & SCENARIO_MANY);
-    if (applied && (scenario->flags & SCENARIO_REPEAT_CHANGES))
+    applied = strcmp(now, clean->before) != 0 && !(scenario->flags & MANY);
+    if (applied && (scenario->flags & AGAIN_CHANGES))
         return atomic_load(&failures) > 0;
     status = scenario->act(t, &stage);
     if (status != (applied ? scenario->again : FF_OK))

@@ -5,6 +5,7 @@
  * Arguments are parts of names: only cases whose name contains one of them run. A case that hangs
  * ends the program with a FAILED line. Read first: README.md beside it. */
 #include "faults.h"
+#include "pgproxy.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -79,6 +80,7 @@ static void run_case(const struct fault_case *one)
         (void)test_guard(t, body, ctx.out);
         others_done();
         test_done(t);
+        proxy_stop();
         test_store_remove(&store);
     }
     atomic_store(&since_ms, 0);

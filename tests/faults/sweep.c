@@ -193,7 +193,7 @@ static void check_repeat(struct sweep *sweep, struct stage *stage, bool applied,
                        ff_status_code(want));
         complain(sweep, why, NULL, NULL);
     }
-    if (undone || (applied && (scenario->flags & SCENARIO_REPEAT_CHANGES)))
+    if (undone || (applied && (scenario->flags & AGAIN_CHANGES)))
         return;
     now = dump_of(sweep->t, stage->ns);
     if (strcmp(now, sweep->after) != 0)
@@ -302,12 +302,12 @@ static void sweep_scenario(struct sweep *sweep, const struct scenario *scenario)
     sweep->undone = scenario->undone ? clean_state(sweep, true, true) : NULL;
     if (calls == 0 || calls > SITES_MAX)
         complain(sweep, "made no call, or too many", NULL, NULL);
-    if (!strcmp(sweep->before, sweep->after) != ((scenario->flags & SCENARIO_READS) != 0) &&
+    if (!strcmp(sweep->before, sweep->after) != ((scenario->flags & ONLY_READS) != 0) &&
         strcmp(scenario->name, "contact") != 0)
         complain(sweep, "nothing happened", sweep->after, sweep->before);
     for (size_t at = 1; at <= calls; at++)
         sweep_site(sweep, at, kinds[at - 1]);
-    if (is_full_run() && !(scenario->flags & SCENARIO_TIMER))
+    if (is_full_run() && !(scenario->flags & TIMER))
         sweep_pairs(sweep, calls);
 }
 
