@@ -107,6 +107,26 @@ FF_CONFORMANCE(execution_cancel_where, walks_more_than_a_page)
     EXPECT(t, nothing_to_claim(t));
 }
 
+FF_CONFORMANCE_SLOW(execution_cancel_where, takes_ten_thousand_and_says_that_there_are_more)
+{
+    struct ff_submission *const items = keep(t, 1000 * sizeof *items);
+    struct ff_submitted *const results = keep(t, 1000 * sizeof *results);
+    struct ff_bulk_result result;
+
+    for (size_t i = 0; i < 1000; i++)
+        items[i] = submission();
+    for (int i = 0; i < 10; i++)
+        EXPECT_OK(t, ff_submit(t->client, items, 1000, results, &t->err));
+    EXPECT_OK(t, ff_submit(t->client, items, 5, results, &t->err));
+    result = cancel_where(t, NULL);
+    EXPECT_INT(t, 10000, result.matched);
+    EXPECT_INT(t, 10000, result.done);
+    EXPECT(t, result.more);
+    result = cancel_where(t, NULL);
+    EXPECT_INT(t, 5, result.matched);
+    EXPECT(t, !result.more);
+}
+
 FF_CONFORMANCE(execution_cancel_where, takes_tags_kinds_and_times)
 {
     const struct ff_tag_pair tags[] = {{"batch", "7"}};

@@ -217,6 +217,56 @@ FF_CONFORMANCE(store_open, child_of_a_fork_is_refused)
     EXPECT_TEXT(t, name.id, given_claimed_next(t).id); /* the parent goes on */
 }
 
+struct patience {
+    struct ff_client *client;
+    ff_status said;
+    size_t tasks;
+};
+
+static void wait_for_work(struct test *t, size_t index, void *ctx)
+{
+    struct patience *const patience = &((struct patience *)ctx)[index];
+    struct ff_claim_request r = claim_request();
+    struct ff_tasks tasks = {0};
+
+    r.worker_instance_id = index == 0 ? "a" : index == 1 ? "b" : "c";
+    r.wait_ms = 60000;
+    patience->said = ff_claim(patience->client, &r, &tasks, &t->err);
+    patience->tasks = tasks.count;
+    ff_answer_free(&tasks);
+}
+
+static size_t seen(struct test *t)
+{
+    struct ff_worker_list workers = {0};
+    size_t count;
+
+    EXPECT_OK(t, ff_workers(t->client, &workers, &t->err));
+    count = workers.count;
+    ff_answer_free(&workers);
+    return count;
+}
+
+/* A program that ends while its workers wait: they are told, and nobody waits for a minute. */
+FF_CONFORMANCE(store_open, closing_ends_the_claims_that_wait)
+{
+    struct patience *const all = keep(t, 3 * sizeof *all);
+    struct ff_client *closing = another_client(t, NULL);
+    struct test_thread *threads[3];
+
+    for (size_t i = 0; i < 3; i++) {
+        all[i].client = closing;
+        threads[i] = start_thread(t, wait_for_work, i, all);
+    }
+    WAIT_UNTIL(t, seen(t) == 3);
+    close_client(t, &closing);
+    for (size_t i = 0; i < 3; i++) {
+        join_thread(t, threads[i]);
+        EXPECT(t, all[i].said == FF_OK || all[i].said == FF_CLOSED);
+        EXPECT_INT(t, 0, (int64_t)all[i].tasks);
+    }
+}
+
 FF_CONFORMANCE(store_open, no_client_is_refused)
 {
     struct ff_info_list whole = {0};
