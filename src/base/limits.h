@@ -3,7 +3,7 @@
  * limits.h -- every maximum of the engine, each with its reason.
  *
  * All lengths stay below what either store rejects (an indexed Postgres text is limited to about
- * 2,700 bytes; we index nothing above 512). Tests: tests/conformance/limits. */
+ * 2,700 bytes; we index nothing above 512). Tests: tests/conformance. */
 #ifndef FF_BASE_LIMITS_H
 #define FF_BASE_LIMITS_H
 

@@ -4,7 +4,7 @@
  *
  * Wake-ups are hints: each lane has a counter (hashed into slots), a claim parks only if its lanes'
  * counters have not moved since before its load, so no wake-up is lost; the pulse finds what other
- * processes did. Tests: tests/unit/test_engine.c, tests/conformance/claim.c. */
+ * processes did. Tests: tests/unit/test_engine.c, tests/conformance/execution_claim_wait.c. */
 #include "engine/engine-int.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * asks the store itself only then. Delays this process has committed are kept in a heap of hints,
  * so that they end to the millisecond; everything else is found by the pulse. What must stay true:
  * a loop has at most one tick under way; forgetting a hint costs a second, never an execution.
- * Tests: tests/unit/test_engine.c, tests/conformance/timers.c. */
+ * Tests: tests/unit/test_engine.c, tests/conformance/lease_lapse.c. */
 #include "engine/supervisor.h"
 
 #include <stdio.h>
