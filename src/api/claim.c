@@ -91,7 +91,7 @@ static void task_from(struct ff_arena *arena, const struct ff_task_out *out, str
 
 /* The two scans that bring what a claim leaves out. */
 struct rest {
-    struct ff_scan *tags;
+    struct ff_scan *tags;  /* NULL: it has none */
     struct ff_scan *input; /* NULL: the task has it already */
 };
 
@@ -104,9 +104,11 @@ static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out
     struct ff_value values[FF_SQL_EXECUTION_PAYLOAD_PARAMS];
     struct rest rest = {0};
 
-    ff_in_execution_tags_values(&tags, values);
-    rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values, FF_SQL_EXECUTION_TAGS_PARAMS,
-                               FF_TAGS_MAX);
+    if (out->tagged) {
+        ff_in_execution_tags_values(&tags, values);
+        rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values,
+                                   FF_SQL_EXECUTION_TAGS_PARAMS, FF_TAGS_MAX);
+    }
     if (out->input_elsewhere) {
         ff_in_execution_payload_values(&input, values);
         rest.input = ff_rowset_scan(rows, FF_SQL_EXECUTION_PAYLOAD, values,
@@ -136,7 +138,7 @@ static void task_rest(struct ff_arena *arena, const struct rest *rest, struct ff
     }
 }
 
-/* One round trip for all tasks. */
+/* One round trip for all tasks, none if they are complete. */
 static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *out,
                            struct ff_arena *arena, struct ff_task *tasks, struct ff_error *reterr)
 {
@@ -151,7 +153,8 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
     for (size_t i = 0; i < out->task_count; i++)
         rests[i] = rest_of(&rows, &out->tasks[i]);
     FF_TRY(ff_arena_check(&scratch->arena, reterr));
-    FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
+    if (rows.scans)
+        FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
     for (size_t i = 0; i < out->task_count; i++)
         task_rest(arena, &rests[i], &tasks[i]);
     FF_TRY(ff_arena_check(arena, reterr)); /* before an input that did not fit counts as missing */

@@ -234,6 +234,7 @@ static void add_named_code(struct expansion *at, struct arg name)
         {"PAYLOAD_INPUT", FF_PAYLOAD_INPUT},
         {"PAYLOAD_RESULT", FF_PAYLOAD_RESULT},
         {"EXEC_INPUT_ELSEWHERE", FF_EXEC_INPUT_ELSEWHERE},
+        {"EXEC_TAGGED", FF_EXEC_TAGGED},
     };
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
