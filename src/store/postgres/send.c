@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "sql_gen.h"
 
 #include "base/banned.h"
 
@@ -224,11 +225,21 @@ void ff_pg_send_peek(struct ff_pg_session *s)
     send_rows(s, false);
 }
 
+static bool is_audit(int block)
+{
+    for (size_t i = 0; i < ff_sql_audit_count; i++)
+        if ((int)ff_sql_audits[i].block == block)
+            return true;
+    return false;
+}
+
 void ff_pg_send_read(struct ff_pg_session *s)
 {
     const struct ff_read *const read = s->call->read;
 
     send_path(s);
+    if (is_audit(read->block))
+        ff_pg_send_own(s, FF_PG_AUDIT);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, NULL}, read->params,
                read->param_count, -1);
 }
