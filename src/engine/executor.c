@@ -445,7 +445,8 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
             again(executor, false, executor->batch.reruns + 1); /* leaves nothing for the rest */
         send_on_deferred(executor);
         ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_TIMEOUT, "the store was away");
-    } else if (since_ms > FF_UNKNOWN_MS_MAX || atomic_load(&engine->stopping)) {
+    } else if (executor->call.outcome == FF_CALLED_OP || since_ms > FF_UNKNOWN_MS_MAX ||
+               atomic_load(&engine->stopping)) {
         executor->stage = FF_EXECUTOR_IDLE;
         send_on_deferred(executor);
         ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_OUTCOME_UNKNOWN,

@@ -22,7 +22,7 @@ typedef enum ff_call_kind {
     FF_CALL_LOAD,     /* begin; marker; lock keyed rows; set scans; locking scans; clock */
     FF_CALL_SAVE,     /* changed rows, purges, events, commit */
     FF_CALL_ROLLBACK, /* end the transaction of a load without saving */
-    FF_CALL_RESOLVE,  /* did batch_id commit? Inserts the marker and so makes "no" final */
+    FF_CALL_RESOLVE,  /* did batch_id commit? Makes "no" final. OP: this store can never tell */
     FF_CALL_READ,     /* one read-only block */
 } ff_call_kind;
 

@@ -587,10 +587,10 @@ static void session_start(struct ff_session *base, struct ff_call *call)
         mono_ms(s) + (call->kind == FF_CALL_LOAD && call->lock_wait_ms > 0 ? call->lock_wait_ms
                                                                            : FF_SQLITE_PATIENCE_MS);
     call->sqlstate[0] = '\0';
-    if (refusal)
+    if (call->kind == FF_CALL_RESOLVE) /* our commits are known; only poison leaves a doubt */
+        refuse(call, FF_CALLED_OP, "a SQLite store keeps no batch markers");
+    else if (refusal)
         refuse(call, FF_CALLED_STOP, refusal);
-    else if (call->kind == FF_CALL_RESOLVE) /* our commits are known; only poison leaves a doubt */
-        refuse(call, FF_CALLED_STOP, "a SQLite store keeps no batch markers");
     else
         attempt(s, call);
 }
