@@ -4,6 +4,7 @@
  *
  * Arguments are parts of names: only cases whose name contains one of them run. A case that hangs
  * ends the program with a FAILED line. Read first: README.md beside it. */
+#include "badvfs.h"
 #include "faults.h"
 #include "pgproxy.h"
 
@@ -79,6 +80,8 @@ static void run_case(const struct fault_case *one)
         t->url = store.url;
         (void)test_guard(t, body, ctx.out);
         others_done();
+        badvfs_full(false);
+        badvfs_fail_sync(0);
         test_done(t);
         proxy_stop();
         test_store_remove(&store);
