@@ -30,9 +30,9 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
         const int64_t mono_passed_ms = mono_ms - contact->last_mono_ms;
         const int64_t jump_ms = store_passed_ms - mono_passed_ms;
 
-        /* The clock jumped, or we slept: whatever happened meanwhile, nobody could renew. */
+        /* The clock jumped, or we or the store slept: meanwhile nobody could renew. */
         if (jump_ms > FF_CLOCK_JUMP_MS || jump_ms < -FF_CLOCK_JUMP_MS ||
-            mono_passed_ms > FF_CLOCK_JUMP_MS)
+            mono_passed_ms > FF_CONTACT_GAP_MS)
             contact->since_ms = now_ms;
     } else {
         contact->since_ms = now_ms;

@@ -76,13 +76,8 @@ static void *fill_prune(struct ff_engine *engine, struct ff_arena *arena)
 
 static void *fill_contact(struct ff_engine *engine, struct ff_arena *arena)
 {
-    struct ff_contact_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    pthread_mutex_lock(&engine->lock);
-    if (in)
-        in->since_ms = engine->contact.since_ms;
-    pthread_mutex_unlock(&engine->lock);
-    return in;
+    (void)engine;
+    return ff_arena_alloc(arena, sizeof(struct ff_contact_in));
 }
 
 // clang-format off
@@ -189,8 +184,11 @@ void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms)
     int64_t *const heap = supervisor->delay_hints;
     size_t at = supervisor->delay_hint_count;
 
-    if (at == FF_DELAY_HINTS)
-        return; /* the pulse will find it */
+    if (at == FF_DELAY_HINTS) { /* one of the later half makes room; the pulse will find it */
+        if (heap[--at] <= due_ms)
+            return;
+        supervisor->delay_hint_count--;
+    }
     supervisor->delay_hint_count++;
     for (; at > 0 && heap[(at - 1) / 2] > due_ms; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
