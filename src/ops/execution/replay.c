@@ -34,7 +34,7 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
     if (execution->state == FF_STATE_SKIPPED)
         return ff_fail(reterr, FF_DEPENDENCIES_FAILED, "what it depends on has not succeeded");
-    FF_TRY(ff_policy_unpack(execution->policy, &policy, reterr));
+    ff_policy_read(execution->policy, &policy);
     if (execution->replay_count >= policy.max_replay_count)
         return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
                        (int)execution->replay_count, (int)policy.max_replay_count);
