@@ -146,6 +146,7 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
         .capability_count = item.required_capability_count,
     };
     FF_TRY(submit_id(client, item.execution_id, in, reterr));
+    job->repeatable = in->own_id || item.idempotency_key;
     FF_TRY(submit_tags(job, &item, in, reterr));
     FF_TRY(ff_job_texts(job, item.required_capabilities, item.required_capability_count,
                         "required_capabilities", &in->capabilities, reterr));

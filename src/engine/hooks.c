@@ -265,8 +265,10 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     pthread_mutex_unlock(&engine->lock);
     if (slots)
         (void)ff_engine_unpark(engine, slots);
-    if (engine->store->facts.notify)
+    if (engine->store->facts.notify) {
         engine->store->ops->notify(engine->store);
+        atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);
+    }
 }
 
 /* --- ending jobs --- */
@@ -316,6 +318,7 @@ void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_stat
         struct ff_job *const job = ff_job_pop(jobs);
 
         job->status = ff_fail(&job->error, status, "%s", message);
+        job->error.repeatable = status == FF_OUTCOME_UNKNOWN && job->repeatable;
         ff_engine_end_job(engine, job);
     }
 }
