@@ -150,9 +150,8 @@ CREATE TABLE ff_execution (
            OR (lease_id IS NOT NULL AND lease_ttl_ms IS NOT NULL
                AND lease_acquired_at_ms IS NOT NULL AND lease_expires_at_ms IS NOT NULL
                AND worker_id IS NOT NULL AND worker_instance_id IS NOT NULL)),
-    CHECK (lease_epoch >= 0 AND last_epoch >= 0 AND version >= 0),
-    CHECK (generation >= 0 AND attempt_index >= 0 AND attempt_count >= 0),
-    CHECK (retry_count >= 0 AND reclaim_count >= 0 AND replay_count >= 0),
+    CHECK (least(lease_epoch, last_epoch, version, generation, attempt_index, attempt_count,
+                 retry_count, reclaim_count, replay_count) >= 0),
     CHECK (length(lane) BETWEEN 1 AND 64 AND length(namespace) <= 128 AND length(kind) <= 128)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,
