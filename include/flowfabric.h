@@ -67,7 +67,16 @@ struct ff_str {
     X(NO_MEMORY,           7, 503, 1, "no_memory",           "out of memory, not applied")         \
     X(SCHEMA,              7, 503, 0, "schema",              "schema does not fit this binary")    \
     X(INTERNAL,            7, 500, 0, "internal",            "internal error, not applied")        \
-    X(AGAIN,               7, 500, 1, "again",               "internal: decide in the next batch")
+    X(AGAIN,               7, 500, 1, "again",               "internal: decide in the next batch") \
+    X(CYCLE,               2, 400, 0, "cycle",               "graph has a cycle")                  \
+    X(UNKNOWN_NODE,        2, 400, 0, "unknown_node",        "edge names a node that is not there")\
+    X(DUPLICATE_NODE,      2, 400, 0, "duplicate_node",      "node is given twice")                \
+    X(DUPLICATE_EDGE,      2, 400, 0, "duplicate_edge",      "edge is given twice")                \
+    X(SELF_EDGE,           2, 400, 0, "self_edge",           "edge ends where it starts")          \
+    X(BAD_QUORUM,          2, 400, 0, "bad_quorum",          "join can never be satisfied")        \
+    X(DUPLICATE_INPUT_EDGE, 2, 400, 0, "duplicate_input_edge", "two edges replace one input")      \
+    X(NODE_DIFFERS,        4, 409, 0, "node_differs",        "node exists and is another one")     \
+    X(EDGE_INTO_EXISTING,  4, 409, 0, "edge_into_existing",  "edge ends at a node of an earlier call")
 // clang-format on
 
 typedef enum ff_status {
