@@ -132,6 +132,9 @@ typedef enum ff_payload_kind { FF_PAYLOAD_INPUT = 0, FF_PAYLOAD_RESULT = 1 } ff_
 
 typedef enum ff_hop_kind { FF_HOP_COMPLETION = 0, FF_HOP_REOPEN = 1 } ff_hop_kind;
 
+/* outbox.outcome of a reopening: what is reopened besides the nodes that were skipped. */
+typedef enum ff_reopen { FF_REOPEN_SKIPPED = 0, FF_REOPEN_DOWNSTREAM = 1 } ff_reopen;
+
 /* execution.flags. */
 #define FF_EXEC_NO_NEW_ATTEMPT  1 /* its flow was cancelled: what would retry ends cancelled */
 #define FF_EXEC_INPUT_ELSEWHERE 2 /* the input is the newest INPUT row of ff_payload */

@@ -48,10 +48,11 @@ SELECT {{execution.columns}}
 -- name: retention_scan
 -- in:   cutoff_ms:i64 namespace:text? instance_tag:text? limit:i64
 -- out:  row:execution
--- note: Executions that ended before the cutoff, oldest first.
+-- note: Executions that ended before the cutoff, oldest first. Members go with their flow.
 SELECT {{execution.columns}}
   FROM ff_execution
  WHERE finished_at_ms < :cutoff_ms
+   AND flow_id IS NULL
    AND {{terminal}}
    AND (:namespace IS NULL OR namespace = :namespace)
    AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
