@@ -122,20 +122,23 @@ struct ff_dispatch_out {
     bool more;     /* not done yet: dispatch it again at once */
 };
 
-/* A hop that failed for its own sake: later, and later each time. */
-struct ff_postpone_in {
-    struct ff_hop_key hop;
-};
-struct ff_postpone_out {
-    int32_t tries; /* 0: there is no such hop any more */
-    int64_t not_before_ms;
-};
-
 /* Names a row of ff_pending_cancel. */
 struct ff_drain_key {
     struct ff_exec_id id;
     int64_t decision;
 };
+
+/* A hop or a drain that failed for its own sake: later, and later each time. */
+struct ff_postpone_in {
+    bool is_drain;
+    struct ff_hop_key hop;
+    struct ff_drain_key drain;
+};
+struct ff_postpone_out {
+    int32_t tries; /* 0: it is not there any more */
+    int64_t not_before_ms;
+};
+
 struct ff_group_drain_in {
     struct ff_drain_key drain;
     /* learned: the upstreams of this page */

@@ -242,10 +242,42 @@ static bool flow_fits(struct world *world, const struct ff_scan *scan, const voi
     }
 }
 
+static ff_table table_of(const struct ff_scan *scan)
+{
+    switch (scan->block) {
+    case FF_SQL_EXECUTION_TAGS:
+        return FF_TABLE_TAG;
+    case FF_SQL_PRUNE_BATCHES:
+        return FF_TABLE_MARKER;
+    case FF_SQL_PRUNE_CLAIMS:
+        return FF_TABLE_CLAIM;
+    case FF_SQL_PRUNE_DEDUP:
+        return FF_TABLE_DEDUP;
+    case FF_SQL_PRUNE_REPLIES:
+        return FF_TABLE_REPLY;
+    case FF_SQL_PRUNE_WORKERS:
+        return FF_TABLE_WORKER;
+    case FF_SQL_EDGES_FROM:
+    case FF_SQL_EDGES_INTO:
+    case FF_SQL_SIBLING_NEEDED:
+        return FF_TABLE_EDGE;
+    case FF_SQL_HOPS_OPEN:
+        return FF_TABLE_OUTBOX;
+    case FF_SQL_DRAINS_OPEN:
+        return FF_TABLE_DRAIN;
+    case FF_SQL_FLOWS_OPEN:
+    case FF_SQL_RETENTION_FLOWS:
+        return FF_TABLE_FLOW;
+    default:
+        return FF_TABLE_EXECUTION;
+    }
+}
+
 static bool fits(struct world *world, const struct ff_scan *scan, const void *row)
 {
     const struct ff_execution *const e = row;
-    const bool due = e->due_at_ms != FF_NULL64 && e->due_at_ms <= world->now_ms;
+    const bool due = table_of(scan) == FF_TABLE_EXECUTION && e->due_at_ms != FF_NULL64 &&
+                     e->due_at_ms <= world->now_ms;
 
     switch (scan->block) {
     case FF_SQL_EXECUTION_CLAIM_SCAN:
@@ -277,37 +309,6 @@ static bool fits(struct world *world, const struct ff_scan *scan, const void *ro
                world->now_ms;
     default:
         return flow_fits(world, scan, row);
-    }
-}
-
-static ff_table table_of(const struct ff_scan *scan)
-{
-    switch (scan->block) {
-    case FF_SQL_EXECUTION_TAGS:
-        return FF_TABLE_TAG;
-    case FF_SQL_PRUNE_BATCHES:
-        return FF_TABLE_MARKER;
-    case FF_SQL_PRUNE_CLAIMS:
-        return FF_TABLE_CLAIM;
-    case FF_SQL_PRUNE_DEDUP:
-        return FF_TABLE_DEDUP;
-    case FF_SQL_PRUNE_REPLIES:
-        return FF_TABLE_REPLY;
-    case FF_SQL_PRUNE_WORKERS:
-        return FF_TABLE_WORKER;
-    case FF_SQL_EDGES_FROM:
-    case FF_SQL_EDGES_INTO:
-    case FF_SQL_SIBLING_NEEDED:
-        return FF_TABLE_EDGE;
-    case FF_SQL_HOPS_OPEN:
-        return FF_TABLE_OUTBOX;
-    case FF_SQL_DRAINS_OPEN:
-        return FF_TABLE_DRAIN;
-    case FF_SQL_FLOWS_OPEN:
-    case FF_SQL_RETENTION_FLOWS:
-        return FF_TABLE_FLOW;
-    default:
-        return FF_TABLE_EXECUTION;
     }
 }
 

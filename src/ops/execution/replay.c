@@ -93,6 +93,8 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
                        ff_state_public_name(execution->state));
     if (in->finished_before_ms != FF_NULL64 && execution->finished_at_ms > in->finished_before_ms)
         return ff_fail(reterr, FF_NOT_FOUND, "execution had not ended at the time of the call");
+    if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)
+        return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
     return check_limit(execution, reterr);
 }
 
