@@ -159,3 +159,94 @@ SELECT {{flow.columns}}
  ORDER BY finished_at_ms
  LIMIT :limit
  {{lock_skip}};
+
+-- name: flow_get
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  row:flow
+SELECT {{flow.columns}}
+  FROM ff_flow
+ WHERE partition_key = :partition_key AND flow_id = :flow_id AND state <> {{code:FLOW_REMOVED}};
+
+-- name: flow_list
+-- in:   namespace:text? kind:text? states:i64[]? started:i64? before_created_ms:i64 before_id:uuid limit:i64
+-- out:  row:flow
+-- note: Newest first. `started` 1 or 0: only flows of which something, or nothing, has begun.
+SELECT {{flow.columns:f}}
+  FROM ff_flow f
+ WHERE (f.created_at_ms < :before_created_ms
+        OR (f.created_at_ms = :before_created_ms AND f.flow_id < :before_id))
+   AND f.state <> {{code:FLOW_REMOVED}}
+   AND (:namespace IS NULL OR f.namespace = :namespace)
+   AND (:kind IS NULL OR f.kind = :kind)
+   AND (:states IS NULL OR f.state {{any:states}})
+   AND (:started IS NULL
+        OR :started = CASE WHEN EXISTS (SELECT 1 FROM ff_execution e
+                                         WHERE e.flow_id = f.flow_id
+                                           AND (e.started_at_ms IS NOT NULL
+                                                OR e.finished_at_ms IS NOT NULL))
+                           THEN 1 ELSE 0 END)
+ ORDER BY f.created_at_ms DESC, f.flow_id DESC
+ LIMIT :limit;
+
+-- name: flow_counts
+-- in:   flow_id:uuid
+-- out:  cells state:i64 count:i64 started:i64
+-- note: Members by state, and how many of them have ever begun or ended.
+SELECT state, count(*) AS count,
+       count(CASE WHEN started_at_ms IS NOT NULL OR finished_at_ms IS NOT NULL THEN 1 END)
+           AS started
+  FROM ff_execution
+ WHERE flow_id = :flow_id
+ GROUP BY state
+ ORDER BY state;
+
+-- name: flow_nodes
+-- in:   flow_id:uuid
+-- out:  cells partition_key:i64 execution_id:uuid node:text kind:text state:i64
+SELECT partition_key, execution_id, node, kind, state
+  FROM ff_execution
+ WHERE flow_id = :flow_id
+ ORDER BY node;
+
+-- name: flow_edges
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  cells from_node:text to_node:text pass:i64 outcome:i64
+SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
+  FROM ff_execution u
+  JOIN ff_edge x ON x.partition_key = u.partition_key AND x.execution_id = u.execution_id
+  JOIN ff_execution d ON d.partition_key = x.partition_key AND d.execution_id = x.downstream_id
+ WHERE u.flow_id = :flow_id AND u.partition_key = :partition_key
+ ORDER BY u.node, d.node;
+
+-- name: flow_joins
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  cells node:text policy:i64 k:i64 on_satisfied:i64 success:i64 fail:i64 skip:i64 total:i64 group_state:i64
+SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total, g.group_state
+  FROM ff_execution e
+  JOIN ff_edge_group g ON g.partition_key = e.partition_key AND g.execution_id = e.execution_id
+ WHERE e.flow_id = :flow_id AND e.partition_key = :partition_key
+ ORDER BY e.node;
+
+-- name: upstreams
+-- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 limit:i64
+-- out:  cells execution_id:uuid node:text pass:i64 outcome:i64 bytes:i64 data:blob content_type:text
+-- note: What a node waited for, with the results as far as they are small enough. `bytes` is null
+--       when there is no result.
+SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,
+       CASE WHEN length(p.data) <= :inline_bytes OR x.pass = {{code:PASS_INPUT}}
+            THEN p.data END AS data,
+       p.content_type
+  FROM ff_edge x
+  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+  LEFT JOIN ff_payload p
+    ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
+   AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
+   AND x.outcome = {{code:EDGE_SUCCESS}}
+ WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+ ORDER BY e.node
+ LIMIT :limit;
+
+-- name: hops_stuck
+-- in:   tries:i64
+-- out:  cells count:i64
+SELECT count(*) AS count FROM ff_outbox WHERE dispatched_at_ms IS NULL AND tries >= :tries;
