@@ -42,8 +42,9 @@ bool ff_flow_stops_members(const struct ff_flow *flow);
 struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_graph_node *node,
                                       struct ff_exec_id id, struct ff_uuid flow_id);
 /* One edge into `group` is resolved: counts it and, if that decides the join, frees, skips or
- * cancels the node and marks the other upstreams for cancelling. FF_INTERNAL if the node is neither
- * blocked nor ended, which cannot happen. */
+ * cancels the node and marks the other upstreams for cancelling. `node` may be NULL if the join has
+ * been decided before. FF_INTERNAL if the node is neither blocked nor ended, which cannot happen.
+ */
 FF_MUST_CHECK ff_status ff_group_resolve(struct ff_work *work, const struct ff_flow *flow,
                                          struct ff_edge_group *group, struct ff_execution *node,
                                          ff_edge_outcome outcome, struct ff_error *reterr);

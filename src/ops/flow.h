@@ -111,10 +111,11 @@ struct ff_dispatch_in {
     struct ff_uuid flow_id, cursor, page_end;
     bool last_page, want_leaf;
     struct ff_uuid *downstreams;
+    bool *decided;        /* by this edge's join: the node need not be held */
     int32_t *generations; /* of downstreams to be reopened; FF_NULL32: not known to be */
     size_t count;
     /* set by need() */
-    struct ff_scan *edges, *leaf;
+    struct ff_scan *edges, *groups, *leaf;
 };
 struct ff_dispatch_out {
     bool noop;     /* dispatched before, or gone: nothing was done */

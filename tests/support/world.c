@@ -213,6 +213,17 @@ static bool member_fits(const struct world *world, const struct ff_scan *scan,
     }
 }
 
+static bool group_fits(struct world *world, const struct ff_scan *scan,
+                       const struct ff_edge_group *group)
+{
+    const struct ff_edge key = {.partition_key = group->partition_key,
+                                .execution_id = scan->params[1].as.uuid,
+                                .downstream_id = group->execution_id};
+
+    return world_row(world, FF_TABLE_EDGE, &key) &&
+           ff_uuid_cmp(group->execution_id, scan->params[2].as.uuid) > 0;
+}
+
 /* The filters of the cascade's loops are left to the tests on real stores. */
 static bool flow_fits(struct world *world, const struct ff_scan *scan, const void *row)
 {
@@ -222,6 +233,8 @@ static bool flow_fits(struct world *world, const struct ff_scan *scan, const voi
     const int64_t before_ms = scan->params[0].as.i64;
 
     switch (scan->block) {
+    case FF_SQL_GROUPS_FROM:
+        return group_fits(world, scan, row);
     case FF_SQL_EDGES_FROM:
     case FF_SQL_EDGES_INTO:
     case FF_SQL_SIBLING_NEEDED:
@@ -261,6 +274,8 @@ static ff_table table_of(const struct ff_scan *scan)
     case FF_SQL_EDGES_INTO:
     case FF_SQL_SIBLING_NEEDED:
         return FF_TABLE_EDGE;
+    case FF_SQL_GROUPS_FROM:
+        return FF_TABLE_EDGE_GROUP;
     case FF_SQL_HOPS_OPEN:
         return FF_TABLE_OUTBOX;
     case FF_SQL_DRAINS_OPEN:
@@ -351,7 +366,7 @@ static bool locks(const struct ff_scan *scan)
         return false;
     default:
         return table != FF_TABLE_TAG && table != FF_TABLE_EDGE && table != FF_TABLE_OUTBOX &&
-               table != FF_TABLE_DRAIN;
+               table != FF_TABLE_DRAIN && table != FF_TABLE_EDGE_GROUP;
     }
 }
 

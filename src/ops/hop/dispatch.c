@@ -11,6 +11,8 @@
  * Reopening comes before the completion of the same generation. It takes back what an older
  * generation resolved in joins that were never satisfied, and reopens the nodes they had skipped.
  * Read first: docs/internals/cascade.md. Tests: tests/unit/test_cascade.c. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
@@ -63,7 +65,12 @@ static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
                                           .execution_id = in->hop.id.uuid,
                                           .after_id = in->cursor};
 
+    /* Both scans take the same parameters. */
+    static_assert(sizeof(struct ff_in_edges_from) == sizeof(struct ff_in_groups_from),
+                  "scans of a hop differ");
     ff_in_edges_from_values(&page, params);
+    in->groups =
+        ff_work_scan(work, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS, FF_HOP_EDGES_MAX);
     in->edges =
         ff_work_scan(work, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS, FF_HOP_EDGES_MAX);
 }
@@ -83,6 +90,7 @@ void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
     const struct ff_flow flow = ff_flow_key(in->flow_id);
 
     in->edges = NULL;
+    in->groups = NULL;
     in->leaf = NULL;
     need_hops(work, in, in->known ? FF_WANT_LOCK : FF_WANT_READ);
     if (!in->known) {
@@ -96,7 +104,8 @@ void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
         const struct ff_edge edge = edge_key(in, i);
         const struct ff_edge_group group = group_key(in, i);
 
-        ff_work_lock_execution(work, node_id(in, i));
+        if (!in->decided[i])
+            ff_work_lock_execution(work, node_id(in, i));
         ff_work_want(work, FF_TABLE_EDGE, &edge, FF_WANT_LOCK);
         ff_work_want(work, FF_TABLE_EDGE_GROUP, &group, FF_WANT_LOCK);
         if (in->generations[i] != FF_NULL32)
@@ -121,10 +130,28 @@ static bool moves(const struct ff_dispatch_in *in, const struct ff_edge *edge)
     return edge->outcome != FF_EDGE_UNRESOLVED && edge->resolved_generation < in->hop.generation;
 }
 
+/* Nodes of decided joins run, or have ended: holding them would only be in their workers' way. The
+ * edges are walked in order, so are the groups. */
+static bool is_decided(const struct ff_dispatch_in *in, const struct ff_edge *edge, size_t *at)
+{
+    const struct ff_edge_group *group = NULL;
+
+    if (!in->groups || in->kind != FF_HOP_COMPLETION)
+        return false;
+    for (; *at < in->groups->row_count; (*at)++) {
+        group = in->groups->rows[*at];
+        if (ff_uuid_cmp(group->execution_id, edge->downstream_id) >= 0)
+            break;
+    }
+    return group && ff_uuid_eq(group->execution_id, edge->downstream_id) &&
+           group->group_state != FF_GROUP_PENDING;
+}
+
 static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const struct ff_outbox *hop,
                        struct ff_error *reterr)
 {
     const size_t found = in->edges ? in->edges->row_count : 0;
+    size_t group_at = 0;
 
     in->kind = hop->kind;
     in->flow_id = hop->flow_id;
@@ -134,6 +161,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
     }
     in->count = 0;
     in->downstreams = ff_arena_array(work->arena, found + 1, sizeof *in->downstreams);
+    in->decided = ff_arena_array(work->arena, found + 1, sizeof *in->decided);
     in->generations = ff_arena_array(work->arena, found + 1, sizeof *in->generations);
     FF_TRY(ff_arena_check(work->arena, reterr));
     for (size_t i = 0; i < found; i++) {
@@ -142,6 +170,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->page_end = edge->downstream_id;
         if (!moves(in, edge))
             continue;
+        in->decided[in->count] = is_decided(in, edge, &group_at);
         in->generations[in->count] = FF_NULL32;
         in->downstreams[in->count++] = edge->downstream_id;
     }
@@ -175,13 +204,13 @@ static ff_status link_at(struct ff_work *work, const struct ff_dispatch_in *in, 
 
     ret->edge = ff_work_row(work, FF_TABLE_EDGE, &edge);
     ret->group = ff_work_row(work, FF_TABLE_EDGE_GROUP, &group);
-    ret->node = ff_work_execution(work, node_id(in, at));
-    if (!ret->edge || !ret->group || !ret->node)
+    ret->node = in->decided[at] ? NULL : ff_work_execution(work, node_id(in, at));
+    if (!ret->edge || !ret->group || (!ret->node && !in->decided[at]))
         return broken(in, "an edge leads nowhere", reterr);
     return FF_OK;
 }
 
-static ff_status resolve_edges(struct ff_work *work, const struct ff_dispatch_in *in,
+static ff_status resolve_edges(struct ff_work *work, struct ff_dispatch_in *in,
                                const struct ff_outbox *hop, const struct ff_flow *flow,
                                struct ff_dispatch_out *out, struct ff_error *reterr)
 {
@@ -193,6 +222,8 @@ static ff_status resolve_edges(struct ff_work *work, const struct ff_dispatch_in
         FF_TRY(link_at(work, in, i, &link, reterr));
         if (link.edge->outcome != FF_EDGE_UNRESOLVED)
             continue;
+        if (!link.node && link.group->group_state == FF_GROUP_PENDING)
+            return forget(in); /* reopened since we looked: the node is needed after all */
         ff_work_edit(work, link.edge);
         link.edge->outcome = (int32_t)outcome;
         link.edge->resolved_generation = hop->generation;

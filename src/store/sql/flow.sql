@@ -11,6 +11,18 @@ SELECT {{edge.columns}}
  ORDER BY downstream_id
  LIMIT :limit;
 
+-- name: groups_from
+-- in:   partition_key:i16 execution_id:uuid after_id:uuid limit:i64
+-- out:  row:edge_group
+-- note: The joins that an execution leads to, as edges_from shows its edges.
+SELECT {{edge_group.columns:g}}
+  FROM ff_edge x
+  JOIN ff_edge_group g ON g.partition_key = x.partition_key AND g.execution_id = x.downstream_id
+ WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
+   AND x.downstream_id > :after_id
+ ORDER BY x.downstream_id
+ LIMIT :limit;
+
 -- name: edges_into
 -- in:   partition_key:i16 downstream_id:uuid after_id:uuid outcomes:i64[]? limit:i64
 -- out:  row:edge
