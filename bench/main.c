@@ -23,7 +23,7 @@ struct settings {
     const char *side;  /* NULL: all */
     size_t runs;
     size_t count; /* 0: as the scenario says */
-    bool quick, write_docs;
+    bool quick, write_docs, keep;
 };
 
 static const char usage[] =
@@ -35,16 +35,23 @@ static const char usage[] =
     "  --count N           executions of every scenario that measures a rate\n"
     "  --quick             small and once: does it work, and roughly how fast\n"
     "  --write-docs        write the table into " DOCS "\n"
+    "  --keep              leave files and databases behind, to look into them\n"
     "  --list              names of the scenarios\n";
 
 static void parse(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {
-        {"only", required_argument, NULL, 'o'},  {"store", required_argument, NULL, 's'},
-        {"side", required_argument, NULL, 'S'},  {"runs", required_argument, NULL, 'r'},
-        {"count", required_argument, NULL, 'c'}, {"quick", no_argument, NULL, 'q'},
-        {"write-docs", no_argument, NULL, 'w'},  {"list", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},        {0},
+        {"only", required_argument, NULL, 'o'},
+        {"store", required_argument, NULL, 's'},
+        {"side", required_argument, NULL, 'S'},
+        {"runs", required_argument, NULL, 'r'},
+        {"count", required_argument, NULL, 'c'},
+        {"quick", no_argument, NULL, 'q'},
+        {"write-docs", no_argument, NULL, 'w'},
+        {"list", no_argument, NULL, 'l'},
+        {"keep", no_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},
+        {0},
     };
     int option;
 
@@ -68,6 +75,9 @@ static void parse(int argc, char **argv, struct settings *settings)
             break;
         case 'q':
             settings->quick = true;
+            break;
+        case 'k':
+            settings->keep = true;
             break;
         case 'w':
             settings->write_docs = true;
@@ -97,7 +107,8 @@ static bool is_wanted(const struct settings *settings, const char *name)
     while (at && *at) {
         const size_t len = strcspn(at, ",");
 
-        if (len && !strncmp(name, at, len))
+        /* "submit-1" is not "submit-16". */
+        if (len && !strncmp(name, at, len) && !(name[len] >= '0' && name[len] <= '9'))
             return true;
         at += len + (at[len] == ',');
     }
@@ -116,7 +127,8 @@ static void run_side(const struct settings *settings, struct bench_result *resul
         run.count = settings->count;
     bench_place_new(&run);
     scenario->sides[side].run[result->store](&run);
-    bench_place_drop(&run);
+    if (!settings->keep)
+        bench_place_drop(&run);
     run.figures.fsync_ms = fsync_ms;
     result->figures[side][nth] = run.figures;
 }

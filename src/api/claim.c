@@ -91,7 +91,7 @@ static void task_from(struct ff_arena *arena, const struct ff_task_out *out, str
 
 /* The two scans that bring what a claim leaves out. */
 struct rest {
-    struct ff_scan *tags;
+    struct ff_scan *tags;  /* NULL: it has none */
     struct ff_scan *input; /* NULL: the task has it already */
 };
 
@@ -104,9 +104,11 @@ static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out
     struct ff_value values[FF_SQL_EXECUTION_PAYLOAD_PARAMS];
     struct rest rest = {0};
 
-    ff_in_execution_tags_values(&tags, values);
-    rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values, FF_SQL_EXECUTION_TAGS_PARAMS,
-                               FF_TAGS_MAX);
+    if (out->tagged) {
+        ff_in_execution_tags_values(&tags, values);
+        rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values,
+                                   FF_SQL_EXECUTION_TAGS_PARAMS, FF_TAGS_MAX);
+    }
     if (out->input_elsewhere) {
         ff_in_execution_payload_values(&input, values);
         rest.input = ff_rowset_scan(rows, FF_SQL_EXECUTION_PAYLOAD, values,
@@ -136,7 +138,7 @@ static void task_rest(struct ff_arena *arena, const struct rest *rest, struct ff
     }
 }
 
-/* One round trip for all tasks. */
+/* One round trip for all tasks, none if they are complete. */
 static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *out,
                            struct ff_arena *arena, struct ff_task *tasks, struct ff_error *reterr)
 {
@@ -151,14 +153,16 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
     for (size_t i = 0; i < out->task_count; i++)
         rests[i] = rest_of(&rows, &out->tasks[i]);
     FF_TRY(ff_arena_check(&scratch->arena, reterr));
-    FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
-    for (size_t i = 0; i < out->task_count; i++) {
+    if (rows.scans)
+        FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
+    for (size_t i = 0; i < out->task_count; i++)
         task_rest(arena, &rests[i], &tasks[i]);
+    FF_TRY(ff_arena_check(arena, reterr)); /* before an input that did not fit counts as missing */
+    for (size_t i = 0; i < out->task_count; i++)
         if (out->tasks[i].input_elsewhere && !tasks[i].input.ptr)
             return ff_fail(reterr, FF_UNAVAILABLE, "input of %s is not there",
                            tasks[i].execution_id);
-    }
-    return ff_arena_check(arena, reterr);
+    return FF_OK;
 }
 
 /* ---- members of flows -------------------------------------------------------------------------
@@ -225,21 +229,66 @@ static ff_status read_flows(struct ff_client *client, const struct ff_claim_out 
     return FF_OK;
 }
 
-/* Nobody will work on them: best effort, the lease ends by itself otherwise. */
-static void give_back(struct ff_client *client, const struct ff_task *tasks, size_t count)
-{
-    struct ff_giveback *const items = ff_calloc(count, sizeof *items);
-    struct ff_task_result *const results = ff_calloc(count, sizeof *results);
+/* The names of a task as ff_release takes them. */
+struct names {
+    char execution_id[FF_ID_BYTES];
+    char lease_id[FF_UUID_BYTES];
+};
 
-    for (size_t i = 0; items && results && i < count; i++) {
-        items[i].lease = ff_task_lease(&tasks[i]);
+static bool release_all(struct ff_client *client, const struct ff_claim_out *out,
+                        struct ff_giveback *items, struct names *names,
+                        struct ff_task_result *results)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < out->task_count; i++) {
+        ff_exec_id_text(out->tasks[i].id, names[i].execution_id);
+        (void)ff_uuid_format(out->tasks[i].lease_id, names[i].lease_id);
+        items[i].lease = (struct ff_lease){.execution_id = names[i].execution_id,
+                                           .lease_id = names[i].lease_id,
+                                           .lease_epoch = out->tasks[i].lease_epoch};
         items[i].reason = "the task could not be handed over";
     }
-    if (items && results && ff_release(client, items, count, results, NULL) != FF_OK) {
-        /* Nothing more can be done here. */
-    }
+    if (ff_release(client, items, out->task_count, results, NULL) != FF_OK)
+        return false;
+    for (size_t i = 0; i < out->task_count; i++)
+        all = all && results[i].status == FF_OK;
+    return all;
+}
+
+/* Nobody will work on them. If they cannot be given back either, nobody may be told "not applied":
+ * they stay leased until their time is over, or the same request id asks for them. */
+static ff_status give_back(struct ff_client *client, const struct ff_claim_out *out,
+                           ff_status status, struct ff_error *reterr)
+{
+    struct ff_giveback *const items = ff_calloc(out->task_count, sizeof *items);
+    struct names *const names = ff_calloc(out->task_count, sizeof *names);
+    struct ff_task_result *const results = ff_calloc(out->task_count, sizeof *results);
+
+    if (!items || !names || !results || !release_all(client, out, items, names, results))
+        status =
+            ff_fail(reterr, FF_OUTCOME_UNKNOWN, "tasks were claimed but could not be handed over");
     ff_free(items);
+    ff_free(names);
     ff_free(results);
+    return status;
+}
+
+/* Everything a worker needs, in the answer's own memory. */
+static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out *out,
+                            struct ff_arena *arena, struct ff_task **ret_tasks,
+                            struct ff_error *reterr)
+{
+    struct ff_task *const tasks = ff_arena_array(arena, out->task_count, sizeof *tasks);
+
+    if (!tasks)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu tasks", out->task_count);
+    for (size_t i = 0; i < out->task_count; i++)
+        task_from(arena, &out->tasks[i], &tasks[i]);
+    FF_TRY(read_rest(client, out, arena, tasks, reterr));
+    FF_TRY(read_flows(client, out, arena, tasks, reterr));
+    *ret_tasks = tasks;
+    return FF_OK;
 }
 
 ff_status ff_claim(struct ff_client *client, const struct ff_claim_request *request,
@@ -257,20 +306,12 @@ ff_status ff_claim(struct ff_client *client, const struct ff_claim_request *requ
     FF_TRY(ff_call_one(client, &job, reterr));
 
     const struct ff_claim_out *const out = job->out;
-    struct ff_task *const tasks = ff_arena_array(&memory->arena, out->task_count, sizeof *tasks);
-    if (!tasks)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu tasks", out->task_count);
-    for (size_t i = 0; i < out->task_count; i++)
-        task_from(&memory->arena, &out->tasks[i], &tasks[i]);
+    struct ff_task *tasks = NULL;
     if (out->task_count) {
-        ff_status status = read_rest(client, out, &memory->arena, tasks, reterr);
+        const ff_status status = tasks_from(client, out, &memory->arena, &tasks, reterr);
 
-        if (status == FF_OK)
-            status = read_flows(client, out, &memory->arena, tasks, reterr);
-        if (status != FF_OK) {
-            give_back(client, tasks, out->task_count);
-            return status;
-        }
+        if (status != FF_OK)
+            return give_back(client, out, status, reterr);
     }
     *ret_tasks = (struct ff_tasks){.count = out->task_count, .items = tasks};
     ret_tasks->memory = FF_STEAL(memory);

@@ -161,8 +161,9 @@ ff_status ff_migrate(const char *url, bool dry_run, int32_t *ret_from, int32_t *
     int32_t from = 0, to = 0;
 
     FF_TRY(ff_api_need(url, "url", reterr));
-    const struct ff_store_options options = store_options(url, !dry_run, !dry_run);
+    struct ff_store_options options = store_options(url, !dry_run, !dry_run);
 
+    options.as_it_is = true;
     FF_TRY(ff_store_open(&options, &store, reterr));
     const ff_status status = store->ops->migrate(store, dry_run, &from, &to, reterr);
     ff_store_free(store);

@@ -3,7 +3,7 @@
  * limits.h -- every maximum of the engine, each with its reason.
  *
  * All lengths stay below what either store rejects (an indexed Postgres text is limited to about
- * 2,700 bytes; we index nothing above 512). Tests: tests/conformance/limits. */
+ * 2,700 bytes; we index nothing above 512). Tests: tests/conformance. */
 #ifndef FF_BASE_LIMITS_H
 #define FF_BASE_LIMITS_H
 
@@ -57,6 +57,7 @@
 #define FF_QUEUE_BYTES_MAX (64 << 20)
 #define FF_BUSY_ROUNDS_MAX 3 /* then the op moves to the patient lane */
 #define FF_BUSY_MS_MAX     50
+#define FF_SAVE_LOCK_MS    100     /* a batch waits this long for a key somebody is inserting */
 #define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */
 #define FF_PATIENT_BG_MS   100     /* the same for background ops */
 #define FF_RERUNS_MAX      3       /* without progress, then the batch is bisected */

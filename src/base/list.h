@@ -43,7 +43,7 @@ static inline bool ff_list_linked(const struct ff_list_node *node)
 static inline void ff_list_link_between(struct ff_list_node *node, struct ff_list_node *prev,
                                         struct ff_list_node *next)
 {
-    assert(!ff_list_linked(node));
+    assert(node && !ff_list_linked(node));
     node->prev = prev;
     node->next = next;
     prev->next = node;

@@ -141,3 +141,14 @@ bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env)
     }
     return true;
 }
+
+bool ff_batch_takes_key(const struct ff_batch *batch, const struct ff_job *job)
+{
+    for (size_t i = job->want_from; i < job->want_to; i++) {
+        const struct ff_row *const row = batch->rows.wants[i]->row;
+
+        if (row->is_new && !row->is_deleted)
+            return true;
+    }
+    return false;
+}

@@ -39,5 +39,8 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
 /* Lets every job decide. Jobs that cannot go on now move to `deferred`. False: out of memory,
  * nothing of the batch may be saved. */
 bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env);
+/* After ff_batch_apply: whether the job inserts a key it has asked for. Somebody else may be doing
+ * the same, and the store then waits for the outcome. */
+bool ff_batch_takes_key(const struct ff_batch *batch, const struct ff_job *job);
 
 #endif

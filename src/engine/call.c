@@ -150,10 +150,11 @@ static struct waiter *waiter_new(size_t slots)
 static struct ff_job *part_with(struct ff_engine *engine, struct ff_job *job, struct slot *slot)
 {
     const ff_giving_up how = ff_engine_give_up(engine, job);
+    struct ff_error late;
     struct ff_job *stand_in;
 
     if (how == FF_GAVE_UP_YOURS) {
-        job->status = ff_fail(&job->error, FF_TIMEOUT, "not done in time");
+        job->status = ff_job_late(job, &job->error);
         pthread_mutex_lock(&slot->waiter->lock);
         slot->waiter->pending--;
         waiter_unref(slot->waiter, true);
@@ -165,13 +166,15 @@ static struct ff_job *part_with(struct ff_engine *engine, struct ff_job *job, st
         return job;
     }
     slot->left = true;
+    (void)ff_job_late(job, &late); /* while it is still there */
     pthread_mutex_unlock(&slot->waiter->lock);
+    if (how != FF_GAVE_UP_NOT_APPLIED)
+        (void)ff_fail(&late, FF_OUTCOME_UNKNOWN, "not answered in time");
     stand_in = ff_calloc(1, sizeof *stand_in);
-    if (stand_in)
-        stand_in->status =
-            how == FF_GAVE_UP_NOT_APPLIED
-                ? ff_fail(&stand_in->error, FF_TIMEOUT, "not done in time")
-                : ff_fail(&stand_in->error, FF_OUTCOME_UNKNOWN, "not answered in time");
+    if (stand_in) {
+        stand_in->error = late;
+        stand_in->status = late.status;
+    }
     return stand_in;
 }
 

@@ -89,7 +89,7 @@ static void keep_wanted(struct ff_executor *executor, struct ff_list *jobs, size
         if (applied == FF_JOB_LATE || applied == FF_JOB_ABANDONED ||
             job->deadline_mono_ms <= mono_ms) {
             ff_list_remove(node);
-            job->status = ff_fail(&job->error, FF_TIMEOUT, "not done in time");
+            job->status = ff_job_late(job, &job->error);
             ff_engine_end_job(executor->engine, job);
         } else {
             (*count)++;
@@ -232,6 +232,61 @@ static void answer_poison(struct ff_executor *executor)
                         "the store refuses this operation");
 }
 
+static void move_all(struct ff_list *from, struct ff_list *to)
+{
+    while (!ff_list_empty(from))
+        ff_list_push_back(to, ff_list_pop_front(from));
+}
+
+static void note_busy(struct ff_executor *executor, struct ff_job *job)
+{
+    if (job->busy_rounds++ == 0)
+        job->busy_since_mono_ms = ff_engine_mono_ms(executor->engine);
+}
+
+static void wait_patiently(struct ff_executor *executor)
+{
+    struct ff_list *const jobs = &executor->batch.jobs;
+    size_t left;
+
+    keep_wanted(executor, jobs, &left);
+    while (!ff_list_empty(jobs))
+        ff_queue_push_patient(&executor->engine->queue, ff_job_pop(jobs));
+}
+
+/* The store waited for somebody else and gave up. Jobs that take a key are suspects: somebody may
+ * be inserting the same one. They are run apart from the rest and halved, until the one that waits
+ * is alone and goes where waiting harms nobody. Without suspects a whole table is held: the batch
+ * is run again until it is let go. */
+static void held(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_list suspects;
+    struct ff_list rest;
+    size_t count = 0;
+
+    ff_list_init(&suspects);
+    ff_list_init(&rest);
+    while (!ff_list_empty(&batch->jobs)) {
+        struct ff_job *const job = ff_job_pop(&batch->jobs);
+        const bool suspect = ff_batch_takes_key(batch, job);
+
+        note_busy(executor, job);
+        count += suspect ? 1 : 0;
+        ff_list_push_back(suspect ? &suspects : &rest, &job->link);
+    }
+    move_all(&batch->deferred, &rest);
+    move_all(&suspects, &batch->jobs);
+    if (count == 1 && ff_list_empty(&rest)) {
+        executor->engine->stats.busy++;
+        wait_patiently(executor);
+    } else if (count > 0) {
+        again(executor, ff_list_empty(&rest), 0);
+    }
+    move_all(&rest, &batch->jobs); /* in front of the suspects */
+    again(executor, false, batch->reruns);
+}
+
 /* Certainly not applied: run again, split, or answer. */
 static void failed(struct ff_executor *executor)
 {
@@ -257,23 +312,20 @@ static void failed(struct ff_executor *executor)
         return;
     case FF_CALLED_RERUN:
         engine->stats.reruns++;
-        if (executor->which == FF_TAKE_PATIENT) {
-            size_t left;
-
-            keep_wanted(executor, &batch->jobs, &left);
-            while (!ff_list_empty(&batch->jobs))
-                ff_queue_push_patient(&engine->queue, ff_job_pop(&batch->jobs));
-        } else if (count == 1 && batch->reruns >= SINGLE_RERUNS) {
+        if (executor->which == FF_TAKE_PATIENT)
+            wait_patiently(executor);
+        else if (strcmp(executor->call.sqlstate, "55P03") == 0)
+            held(executor);
+        else if (count == 1 && batch->reruns >= SINGLE_RERUNS)
             ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");
-        } else {
+        else
             again(executor, batch->reruns >= FF_RERUNS_MAX, batch->reruns + 1);
-        }
         return;
     case FF_CALLED_OK:
     case FF_CALLED_UNKNOWN:
         break;
     }
-    assert(!"not a failure");
+    assert(executor->call.outcome != FF_CALLED_OK); /* only called after a failure */
 }
 
 /* --- deciding and replying --- */
@@ -292,8 +344,7 @@ static void send_on_deferred(struct ff_executor *executor)
 
         ff_list_remove(&job->link);
         if (job->deadline_mono_ms <= mono_ms || job->agains > AGAINS_MAX) {
-            job->status =
-                ff_fail(&job->error, job->busy_rounds ? FF_BUSY : FF_TIMEOUT, "not done in time");
+            job->status = ff_job_late(job, &job->error);
             ff_engine_end_job(engine, job);
         } else if (held) {
             engine->stats.busy++;
@@ -390,11 +441,12 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
         reply(executor);
     } else if (executor->call.outcome == FF_CALLED_OK) {
         executor->stage = FF_EXECUTOR_IDLE;
-        if (ff_engine_mono_ms(engine) - executor->batch.loaded_mono_ms > FF_UNKNOWN_MS_MAX)
-            ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_TIMEOUT, "the store was away");
-        else
-            again(executor, false, executor->batch.reruns + 1);
-    } else if (since_ms > FF_UNKNOWN_MS_MAX || atomic_load(&engine->stopping)) {
+        if (ff_engine_mono_ms(engine) - executor->batch.loaded_mono_ms <= FF_UNKNOWN_MS_MAX)
+            again(executor, false, executor->batch.reruns + 1); /* leaves nothing for the rest */
+        send_on_deferred(executor);
+        ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_TIMEOUT, "the store was away");
+    } else if (executor->call.outcome == FF_CALLED_OP || since_ms > FF_UNKNOWN_MS_MAX ||
+               atomic_load(&engine->stopping)) {
         executor->stage = FF_EXECUTOR_IDLE;
         send_on_deferred(executor);
         ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_OUTCOME_UNKNOWN,

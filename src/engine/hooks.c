@@ -4,7 +4,7 @@
  *
  * Wake-ups are hints: each lane has a counter (hashed into slots), a claim parks only if its lanes'
  * counters have not moved since before its load, so no wake-up is lost; the pulse finds what other
- * processes did. Tests: tests/unit/test_engine.c, tests/conformance/claim.c. */
+ * processes did. Tests: tests/unit/test_engine.c, tests/conformance/execution_claim_wait.c. */
 #include "engine/engine-int.h"
 
 #include <string.h>
@@ -55,9 +55,9 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
     struct ff_contact *const contact = &engine->contact;
 
     pthread_mutex_lock(&engine->lock);
-    /* Another process was still in contact when we were: its unbroken time is ours too. */
-    if (contact->known && since_ms < contact->since_ms &&
-        last_ms >= contact->since_ms - FF_CONTACT_WRITE_MS - FF_CLOCK_JUMP_MS)
+    /* Another process was in contact when we already were: its unbroken time is ours too. */
+    if (contact->known && since_ms < contact->since_ms && last_ms >= contact->since_ms &&
+        last_ms <= contact->last_ms)
         contact->since_ms = since_ms;
     pthread_mutex_unlock(&engine->lock);
 }

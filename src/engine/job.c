@@ -4,6 +4,7 @@
 #include "engine/job.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/limits.h"
 
 #include "base/banned.h"
@@ -30,4 +31,11 @@ void ff_job_free(struct ff_job *job)
         return;
     ff_arena_done(&job->arena);
     ff_free(job);
+}
+
+ff_status ff_job_late(const struct ff_job *job, struct ff_error *reterr)
+{
+    if (atomic_load(&job->busy_rounds))
+        return ff_fail(reterr, FF_BUSY, "somebody else holds what this needs");
+    return ff_fail(reterr, FF_TIMEOUT, "not done in time");
 }

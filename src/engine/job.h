@@ -43,8 +43,8 @@ struct ff_job {
     void *inner_ctx;
     _Atomic int stage;
     bool parked;
-    uint32_t busy_rounds;
-    uint32_t agains; /* how often apply said FF_AGAIN */
+    _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
+    uint32_t agains;              /* how often apply said FF_AGAIN */
     int64_t busy_since_mono_ms;
     uint64_t wake_seen;        /* sum of the lanes' wake counters before the load */
     size_t want_from, want_to; /* of the batch's rowset */
@@ -70,5 +70,8 @@ static inline struct ff_job *ff_job_pop(struct ff_list *list)
 /* `bytes_hint`: how much the input will take. NULL: no memory. */
 struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint);
 void ff_job_free(struct ff_job *job);
+/* What is said about a job that was not done in time: FF_BUSY if somebody held what it needs, else
+ * FF_TIMEOUT. */
+ff_status ff_job_late(const struct ff_job *job, struct ff_error *reterr);
 
 #endif

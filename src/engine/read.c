@@ -42,7 +42,24 @@ static void give_back(struct ff_engine *engine, struct ff_reader *reader)
 }
 
 /* Reading changes nothing, so a lost connection is tried again: callers hear only of a store that
- * is away. A claim depends on it, for it has committed before it reads what it hands over. */
+ * is away. A claim depends on it, for it has committed before it reads what it hands over. A
+ * session that was ended while it was idle says so when it is used next, so STOP is tried again
+ * once. */
+static bool is_over(const struct ff_call *call, int try)
+{
+    switch (call->outcome) {
+    case FF_CALLED_RERUN:
+        return try == FF_RERUNS_MAX;
+    case FF_CALLED_STOP:
+        return try > 0;
+    case FF_CALLED_OK:
+    case FF_CALLED_OP:
+    case FF_CALLED_UNKNOWN:
+        break;
+    }
+    return true;
+}
+
 static ff_status look(struct ff_engine *engine, struct ff_call *call, int64_t timeout_ms,
                       struct ff_error *reterr)
 {
@@ -56,8 +73,7 @@ static ff_status look(struct ff_engine *engine, struct ff_call *call, int64_t ti
 
         ff_session_run(reader->session, call, left_ms);
         engine->stats.store_calls++;
-        if (call->outcome != FF_CALLED_RERUN || try == FF_RERUNS_MAX ||
-            ff_engine_mono_ms(engine) >= until_ms)
+        if (is_over(call, try) || ff_engine_mono_ms(engine) >= until_ms)
             break;
     }
     give_back(engine, reader);

@@ -6,7 +6,7 @@
  * asks the store itself only then. Delays this process has committed are kept in a heap of hints,
  * so that they end to the millisecond; everything else is found by the pulse. What must stay true:
  * a loop has at most one tick under way; forgetting a hint costs a second, never an execution.
- * Tests: tests/unit/test_engine.c, tests/conformance/timers.c. */
+ * Tests: tests/unit/test_engine.c, tests/conformance/lease_lapse.c. */
 #include "engine/supervisor.h"
 
 #include <stdio.h>
@@ -167,6 +167,16 @@ static const struct {
 };
 // clang-format on
 
+/* Whoever keeps things for less than a minute wants them gone in about that time. */
+static int64_t interval_of(const struct ff_engine *engine, int id)
+{
+    const int64_t usual_ms = loop_table[id].interval_ms;
+
+    if (id != FF_LOOP_RETENTION)
+        return usual_ms;
+    return ff_min_i64(usual_ms, ff_max_i64(engine->options.settings.retention_ms, 1000));
+}
+
 ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
                              struct ff_error *reterr)
 {
@@ -179,7 +189,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     supervisor->next_pulse_mono_ms = mono_ms;
     supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
     for (int id = 0; id < FF_LOOP_COUNT; id++)
-        supervisor->loops[id].next_mono_ms = mono_ms + loop_table[id].interval_ms;
+        supervisor->loops[id].next_mono_ms = mono_ms + interval_of(engine, id);
     return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
 }
 
@@ -215,7 +225,7 @@ size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_re
         if (count < max)
             out[count] = (struct ff_loop_report){
                 .name = loop_table[id].name,
-                .interval_ms = loop_table[id].interval_ms,
+                .interval_ms = interval_of(supervisor->engine, id),
                 .ticks = loop->ticks,
                 .last_processed = loop->last_processed,
                 .last_errors = loop->last_errors,
@@ -407,7 +417,7 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         if (work_waits(supervisor, (ff_loop_id)id) &&
             (loop_table[id].need != NEED_TIMER || supervisor->pulse.next_due_ms <= now_ms)) {
             loop->pulse = supervisor->pulse.number;
-            loop->next_mono_ms = mono_ms + loop_table[id].interval_ms; /* late, not in bursts */
+            loop->next_mono_ms = mono_ms + interval_of(engine, id); /* late, not in bursts */
             due[id] = true;
         }
     }
@@ -522,7 +532,12 @@ static void expire_waiting(struct ff_supervisor *supervisor, int64_t mono_ms)
     supervisor->next_expiry_mono_ms = mono_ms + EXPIRY_MS;
     ff_list_init(&expired);
     (void)ff_queue_expired(&engine->queue, mono_ms, &expired);
-    ff_engine_fail_jobs(engine, &expired, FF_TIMEOUT, "not done in time");
+    while (!ff_list_empty(&expired)) {
+        struct ff_job *const job = ff_job_pop(&expired);
+
+        job->status = ff_job_late(job, &job->error);
+        ff_engine_end_job(engine, job);
+    }
     ff_engine_expire_parked(engine, mono_ms);
 }
 

@@ -4,7 +4,8 @@
  *
  * Each loop has its own interval; a failing tick is counted and logged and does not end the loop; a
  * missed tick is late, never made up for in a burst. A loop is a scan plus an op: it never writes
- * by itself. Private to src/engine. Tests: tests/conformance/timers.c, tests/unit/test_engine.c. */
+ * by itself. Private to src/engine. Tests: tests/conformance/lease_lapse.c,
+ * tests/unit/test_engine.c. */
 #ifndef FF_ENGINE_SUPERVISOR_H
 #define FF_ENGINE_SUPERVISOR_H
 

@@ -4,7 +4,7 @@
  *
  * Not with every claim: a worker is written down when it is new, when what it offers has changed,
  * and every ten seconds. Forgetting one costs a write, nothing else.
- * Tests: tests/conformance/registry.c. */
+ * Tests: tests/conformance/registry_look.c. */
 #include <string.h>
 
 #include "base/error.h"

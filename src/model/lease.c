@@ -62,10 +62,9 @@ ff_state ff_lease_last_state(const struct ff_execution *execution)
 /* NOT_ACTIVE, with the outcome of the tenancy if it was the caller's, else of the execution. */
 static ff_status not_active(const struct ff_execution *execution, bool own, struct ff_error *reterr)
 {
-    ff_state state = (ff_state)execution->state;
+    const int32_t last = (int32_t)ff_lease_last_state(execution);
+    const int32_t state = own && ff_state_is_terminal(last) ? last : execution->state;
 
-    if (own && ff_state_is_terminal(ff_lease_last_state(execution)))
-        state = ff_lease_last_state(execution);
     (void)ff_fail(reterr, FF_NOT_ACTIVE, "execution is not active, it is %s",
                   ff_state_public_name(state));
     if (reterr && ff_state_is_terminal(state)) {

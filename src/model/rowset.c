@@ -292,6 +292,15 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
     return entry->row;
 }
 
+void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, bool locked)
+{
+    const struct ff_entry *const entry = ff_rowset_find(rows, table, row);
+
+    if (!locked && entry && entry->want == FF_WANT_LOCK && entry->found == FF_FOUND_UNASKED)
+        return row;
+    return ff_rowset_put(rows, table, row, locked);
+}
+
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict)
 {
     for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)

@@ -90,9 +90,12 @@ struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct f
 
 /* A fresh, null-initialised row struct of the table in the rowset's arena. */
 void *ff_rowset_row_new(struct ff_rowset *rows, ff_table table);
-/* A row came back for a wanted key, or from a scan (then it may be new to the rowset). Returns the
- * row that counts: the one already here if the key was known, else this one. */
+/* A row came back for a wanted key. Returns the row that counts: the one already here if the key
+ * was known, else this one. */
 void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool locked);
+/* The same for a row that a scan brought, which may be new to the rowset. What came without a lock
+ * does not answer for a key that is wanted with one: that key stays as it is, busy most likely. */
+void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, bool locked);
 /* After a load: every entry still unasked gets this verdict. */
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict);
 

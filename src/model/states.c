@@ -104,8 +104,8 @@ size_t ff_state_codes_of_public(struct ff_str public_state, int64_t out[FF_STATE
 
 bool ff_state_move_ok(ff_state from, ff_state to)
 {
-    const int there = index_of(to);
-    const int here = index_of(from);
+    const int there = index_of((int32_t)to);
+    const int here = index_of((int32_t)from);
 
     if (there < 0 || (here < 0 && from != FF_STATE_NONE))
         return false;

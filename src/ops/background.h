@@ -2,7 +2,7 @@
  *
  * background.h -- in and out of the operations that no caller asks for, and of lanes and workers.
  *
- * Tests: tests/conformance/timers.c. */
+ * Tests: tests/conformance/lease_lapse.c. */
 #ifndef FF_OPS_BACKGROUND_H
 #define FF_OPS_BACKGROUND_H
 

@@ -46,6 +46,8 @@ static void insert_tags(struct ff_work *work, const struct ff_submit_in *in,
 {
     const struct ff_str instance = ff_str_of(work->settings->instance_tag);
 
+    if (in->tag_count)
+        execution->flags |= FF_EXEC_TAGGED;
     for (size_t i = 0; i < in->tag_count; i++) {
         const struct ff_tag key = {.partition_key = in->id.partition,
                                    .execution_id = in->id.uuid,

@@ -17,7 +17,9 @@
 
 int64_t ff_record_time(const struct ff_work *work, const struct ff_execution *execution)
 {
-    return ff_max_i64(work->now_ms, execution->changed_at_ms);
+    /* A renewal is no transition and may have an event all the same. Null is before everything. */
+    return ff_max_i64(work->now_ms,
+                      ff_max_i64(execution->changed_at_ms, execution->lease_renewed_at_ms));
 }
 
 void ff_execution_touch(struct ff_work *work, struct ff_execution *execution)
@@ -80,7 +82,9 @@ const struct ff_attempt *ff_lease_end(struct ff_work *work, struct ff_execution 
     struct ff_attempt *const attempt = ff_work_insert_new(work, FF_TABLE_ATTEMPT, &key);
 
     ff_work_edit(work, execution);
-    ff_lease_close(execution, attempt, how, ff_record_time(work, execution));
+    execution->changed_at_ms =
+        ff_record_time(work, execution); /* the lease takes its times along */
+    ff_lease_close(execution, attempt, how, execution->changed_at_ms);
     return attempt;
 }
 
@@ -100,7 +104,7 @@ void ff_execution_yield(struct ff_work *work, struct ff_execution *execution, ff
 {
     const struct ff_attempt *const ended = ff_lease_end(work, execution, how);
 
-    assert(!ff_state_is_terminal(to));
+    assert(!ff_state_is_terminal((int32_t)to));
     /* Attempts are numbered from 0 in the order they begin: the next one has the count's number. */
     if (!how->same_attempt)
         execution->attempt_index = execution->attempt_count;
@@ -148,7 +152,7 @@ void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, f
 {
     const struct ff_attempt *ended = NULL;
 
-    assert(ff_state_is_terminal(outcome));
+    assert(ff_state_is_terminal((int32_t)outcome));
     if (ff_state_is_leased(execution->state)) {
         assert(how);
         ended = ff_lease_end(work, execution, how);

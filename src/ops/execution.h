@@ -83,6 +83,7 @@ struct ff_task_out {
     struct ff_uuid flow_id;
     int64_t deadline_at_ms;
     bool input_elsewhere; /* the input is in ff_payload: read it after the commit */
+    bool tagged;          /* so are its tags in ff_tag */
 };
 struct ff_claim_out {
     struct ff_task_out *tasks;

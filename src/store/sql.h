@@ -4,7 +4,7 @@
  *
  * The arrays are defined in the generated sql_gen.c; the ids of the blocks (FF_SQL_<NAME>) are in
  * the generated sql_ids.h, which src/ops may include too: a scan is named there, never written.
- * Tests: tests/conformance/store.c prepares every text on both databases. */
+ * Tests: tests/conformance prepares every text on both databases. */
 #ifndef FF_STORE_SQL_H
 #define FF_STORE_SQL_H
 

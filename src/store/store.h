@@ -22,7 +22,7 @@ typedef enum ff_call_kind {
     FF_CALL_LOAD,     /* begin; marker; lock keyed rows; set scans; locking scans; clock */
     FF_CALL_SAVE,     /* changed rows, purges, events, commit */
     FF_CALL_ROLLBACK, /* end the transaction of a load without saving */
-    FF_CALL_RESOLVE,  /* did batch_id commit? Inserts the marker and so makes "no" final */
+    FF_CALL_RESOLVE,  /* did batch_id commit? Makes "no" final. OP: this store can never tell */
     FF_CALL_READ,     /* one read-only block */
 } ff_call_kind;
 
@@ -51,7 +51,9 @@ struct ff_call {
     ff_call_kind kind;
     struct ff_rowset *rows;  /* PEEK, LOAD, SAVE */
     struct ff_uuid batch_id; /* LOAD, RESOLVE */
-    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN) */
+    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN).
+                                The SAVE waits as long, or FF_SAVE_LOCK_MS, for keys that
+                                somebody else is inserting */
     struct ff_read *read;    /* READ */
     /* answers, valid once finish() said true */
     ff_called outcome;
@@ -113,6 +115,7 @@ struct ff_store_options {
     const char *url; /* sqlite:PATH, sqlite::memory: or sqlite:memory:NAME, postgres://... */
     bool migrate;    /* apply migrations even to a store that is not empty */
     bool create;     /* SQLite: make the file if it is not there */
+    bool as_it_is;   /* do not look at the schema: only ops->migrate may be called */
     struct ff_clock clock;
     struct ff_random random;
 };

@@ -32,6 +32,7 @@ FF_CONFORMANCE(execution_claim, hands_out_a_lease_at_once)
     EXPECT_INT(t, 30000, held.ttl_ms);
     EXPECT_VECTOR(t, held.id, "active leased not_applicable running_attempt none none");
     EXPECT(t, info->has_lease);
+    EXPECT_INT(t, 0, info->attempt_index); /* F20: the original stored the next one */
     EXPECT_TEXT(t, held.lease_id, info->lease_id);
     EXPECT_TEXT(t, WORKER, info->worker_id);
     EXPECT_TEXT(t, INSTANCE, info->worker_instance_id);

@@ -19,7 +19,7 @@ static struct name given_needing(struct test *t, const char *const *needs, size_
     return given(t, &s);
 }
 
-static bool gets(struct test *t, const char *const *offers, size_t count, struct held *ret)
+static bool suits(struct test *t, const char *const *offers, size_t count, struct held *ret)
 {
     struct ff_claim_request r = claim_request();
 
@@ -35,7 +35,7 @@ FF_CONFORMANCE(execution_claim_match, exactly_the_needed_capabilities_fit)
     const struct name name = given_needing(t, both, 2);
     struct held held;
 
-    EXPECT(t, gets(t, turned, 3, &held));
+    EXPECT(t, suits(t, turned, 3, &held));
     EXPECT_TEXT(t, name.id, held.id);
 }
 
@@ -45,7 +45,7 @@ FF_CONFORMANCE(execution_claim_match, more_than_needed_fits)
     struct held held;
 
     (void)given_needing(t, more + 1, 1);
-    EXPECT(t, gets(t, more, 3, &held));
+    EXPECT(t, suits(t, more, 3, &held));
 }
 
 FF_CONFORMANCE(execution_claim_match, no_need_fits_every_worker)
@@ -54,9 +54,9 @@ FF_CONFORMANCE(execution_claim_match, no_need_fits_every_worker)
     struct held held;
 
     (void)given_submitted(t);
-    EXPECT(t, gets(t, offers, 1, &held));
+    EXPECT(t, suits(t, offers, 1, &held));
     (void)given_submitted(t);
-    EXPECT(t, gets(t, NULL, 0, &held));
+    EXPECT(t, suits(t, NULL, 0, &held));
 }
 
 FF_CONFORMANCE(execution_claim_match, one_missing_capability_is_too_many)
@@ -65,10 +65,10 @@ FF_CONFORMANCE(execution_claim_match, one_missing_capability_is_too_many)
     struct held held;
 
     (void)given_needing(t, all, 3);
-    EXPECT(t, !gets(t, all, 2, &held));
-    EXPECT(t, !gets(t, all + 1, 2, &held));
-    EXPECT(t, !gets(t, NULL, 0, &held));
-    EXPECT(t, gets(t, all, 3, &held));
+    EXPECT(t, !suits(t, all, 2, &held));
+    EXPECT(t, !suits(t, all + 1, 2, &held));
+    EXPECT(t, !suits(t, NULL, 0, &held));
+    EXPECT(t, suits(t, all, 3, &held));
 }
 
 FF_CONFORMANCE(execution_claim_match, part_of_a_name_is_not_the_name)
@@ -78,7 +78,7 @@ FF_CONFORMANCE(execution_claim_match, part_of_a_name_is_not_the_name)
     struct held held;
 
     (void)given_needing(t, needs, 1);
-    EXPECT(t, !gets(t, offers, 3, &held));
+    EXPECT(t, !suits(t, offers, 3, &held));
 }
 
 /* K07; the original's claim stopped at a head that did not fit. */
@@ -108,7 +108,7 @@ FF_CONFORMANCE(execution_claim_match, capabilities_made_by_another_client_become
     s.required_capabilities = needs;
     s.required_capability_count = 1;
     EXPECT_OK(t, ff_submit(another_client(t, NULL), &s, 1, &submitted, &t->err));
-    WAIT_UNTIL(t, gets(t, needs, 1, &held));
+    WAIT_UNTIL(t, suits(t, needs, 1, &held));
     EXPECT_TEXT(t, submitted.execution_id, held.id);
 }
 

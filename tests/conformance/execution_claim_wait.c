@@ -173,7 +173,7 @@ FF_CONFORMANCE_SLOW(execution_claim_wait, is_woken_by_a_lapse)
     EXPECT(t, waiter->held.epoch > held.epoch);
 }
 
-FF_CONFORMANCE(execution_claim_wait, one_submit_serves_one_of_many)
+FF_CONFORMANCE_SLOW(execution_claim_wait, one_submit_serves_one_of_many)
 {
     struct waiter *const waiters = keep(t, 4 * sizeof *waiters);
     struct test_thread *threads[4];
@@ -181,7 +181,7 @@ FF_CONFORMANCE(execution_claim_wait, one_submit_serves_one_of_many)
 
     for (size_t i = 0; i < 4; i++) {
         waiters[i].request = claim_request();
-        waiters[i].request.wait_ms = 1500;
+        waiters[i].request.wait_ms = 4000;
         waiters[i].request.worker_instance_id = i ? "waiting-too" : "waiter";
         threads[i] = start_thread(t, wait_for_work, i, waiters);
     }

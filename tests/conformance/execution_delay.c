@@ -75,7 +75,7 @@ FF_CONFORMANCE(execution_delay, is_never_early)
 /* Whoever made a delay knows its end and does not wait for a tick of the timer, a second apart. */
 FF_CONFORMANCE(execution_delay, ends_exactly_for_who_made_it)
 {
-    int exact = 0;
+    int64_t late_ms = 0;
 
     for (int i = 0; i < 10; i++) {
         struct ff_submission s = submission();
@@ -85,10 +85,10 @@ FF_CONFORMANCE(execution_delay, ends_exactly_for_who_made_it)
         s.delay_ms = 40;
         due_ms = look(t, given(t, &s).id)->created_at_ms + 40;
         held = given_claimed_when_due(t);
-        exact += last_event(t, held.id, "lease", "acquired")->at_ms - due_ms < 200;
+        late_ms += last_event(t, held.id, "lease", "acquired")->at_ms - due_ms;
         EXPECT_OK(t, when_completed(t, &held, NULL));
     }
-    EXPECT(t, exact >= 6); /* the machine may be busy; by ticks it would be two */
+    EXPECT(t, late_ms < 3000); /* all together; by ticks it would be five seconds */
 }
 
 FF_CONFORMANCE(execution_delay, absolute_time_counts_as_given)

@@ -19,7 +19,7 @@ static struct ff_policy_spec timeout_policy(int64_t timeout_ms, int32_t max_retr
 
 FF_CONFORMANCE_SLOW(execution_timeout, ends_the_attempt_under_a_live_lease)
 {
-    const struct ff_policy_spec p = timeout_policy(300, 1);
+    const struct ff_policy_spec p = timeout_policy(1500, 1);
     const struct held held = given_claimed_with(t, &p, 30000);
     const struct ff_info *info;
 
@@ -36,7 +36,7 @@ FF_CONFORMANCE_SLOW(execution_timeout, ends_the_attempt_under_a_live_lease)
     EXPECT_EVENTS(t, held.id, "acquired expired");
     EXPECT(t, attempts(t, held.id)->items[0].ended_at_ms -
                       attempts(t, held.id)->items[0].started_at_ms >=
-                  300);
+                  1500);
     EXPECT_STATUS(t, FF_STALE_LEASE, when_completed(t, &held, NULL));
 }
 

@@ -274,6 +274,15 @@ class Cli:
         self.assertEqual(said["from"], said["to"])
         self.ff("migrate", "--dry-run")
 
+    def test_migrate_dry_run_changes_nothing(self):
+        # It used to migrate an empty store and to report from == to.
+        url = self.empty_url()
+        for _ in range(2):
+            said = self.ff_json("migrate", "--dry-run", "--store", url)
+            self.assertEqual(0, said["from"])
+            self.assertLess(0, said["to"])
+        self.assertEqual(0, self.ff_json("migrate", "--store", url)["from"])
+
     def test_server_is_refused(self):
         _, err = self.run_ff("ls", "--server", "http://localhost:1", code=2)
         self.assertIn("not supported yet", err)
@@ -287,6 +296,11 @@ class SqliteCli(Cli, unittest.TestCase):
         self.dir = tempfile.TemporaryDirectory()
         self.url = "sqlite:" + os.path.join(self.dir.name, "test.db")
         self.ff("migrate")
+
+    def empty_url(self):
+        path = os.path.join(self.dir.name, "empty.db")
+        open(path, "w").close()
+        return "sqlite:" + path
 
     def tearDown(self):
         self.dir.cleanup()
@@ -306,12 +320,15 @@ class SqliteCli(Cli, unittest.TestCase):
         self.run_ff("ls", "--store", "mysql://x", code=2)
 
 
-@unittest.skipUnless(PG, "no Postgres: FF_TEST_PG is not set")
 class PostgresCli(Cli, unittest.TestCase):
     def setUp(self):
+        self.assertTrue(PG, "FF_TEST_PG is not set: run me through tests/run")
         self.dir = tempfile.TemporaryDirectory()
-        self.url = f"{PG}&schema=cli_{uuid.uuid4().hex[:12]}"
+        self.url = self.empty_url()
         self.ff("migrate")
+
+    def empty_url(self):
+        return f"{PG}&schema=cli_{uuid.uuid4().hex[:12]}"
 
     def tearDown(self):
         self.dir.cleanup()

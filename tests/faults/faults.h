@@ -47,7 +47,7 @@ struct other {
     const char *schema;
 };
 void other_open(struct test *t, struct other *other);
-void other_close(struct other *other);
+void others_done(void); /* after each case: what they hold is let go */
 /* Runs one statement; `@` stands for the schema of the test. The first cell as a number, 0 if there
  * is none. */
 long other_says(struct test *t, struct other *other, const char *fmt, ...)

@@ -4,7 +4,9 @@
  *
  * Arguments are parts of names: only cases whose name contains one of them run. A case that hangs
  * ends the program with a FAILED line. Read first: README.md beside it. */
+#include "badvfs.h"
 #include "faults.h"
+#include "pgproxy.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,7 +79,11 @@ static void run_case(const struct fault_case *one)
         t->store = &store;
         t->url = store.url;
         (void)test_guard(t, body, ctx.out);
+        others_done();
+        badvfs_full(false);
+        badvfs_fail_sync(0);
         test_done(t);
+        proxy_stop();
         test_store_remove(&store);
     }
     atomic_store(&since_ms, 0);

@@ -20,9 +20,10 @@ struct stage {
     char answer[1024]; /* what the last successful act was told, without times and random ids */
 };
 
-#define SCENARIO_REPEAT_CHANGES 1u /* saying it twice is not the same as saying it once */
-#define SCENARIO_READS          2u /* changes nothing at all */
-#define SCENARIO_TIMER          4u /* waits for a time to come: slow */
+#define AGAIN_CHANGES 1u /* saying it twice is not the same as saying it once */
+#define ONLY_READS    2u /* changes nothing at all */
+#define TIMER         4u /* waits for a time to come: slow */
+#define MANY          8u /* items of one call may fare differently */
 
 struct scenario {
     const char *name;

@@ -17,6 +17,7 @@
 #define TASKS_MAX    6
 #define SAY_TRIES    8
 #define RETRIES_KEPT 4
+#define PATIENCE_US  INT64_C(20000000)
 
 /* --- what both have in common --- */
 
@@ -28,6 +29,14 @@ static bool is_transient(ff_status status)
 static int64_t soon_us(struct sim *sim, int64_t max_ms)
 {
     return sim->now_us + sim_between(sim, STREAM_WORK, 0, max_ms * 1000);
+}
+
+/* The store will be away for long: nobody spends all his calls on that. */
+static int64_t or_later_us(const struct sim *sim, int64_t at_us)
+{
+    const bool away = sim->outage_until_us > sim->now_us + PATIENCE_US && !sim->healing;
+
+    return away ? ff_max_i64(at_us, sim->now_us + PATIENCE_US) : at_us;
 }
 
 /* --- clients --- */
@@ -47,6 +56,7 @@ static void client_submit(struct sim *sim, struct client *client)
     struct book *const book = sim->book;
     const struct plan *plan = NULL;
     struct note *note = NULL;
+    struct ask *ask;
 
     if (client->again_count > 0) {
         plan = client->again[--client->again_count];
@@ -62,7 +72,10 @@ static void client_submit(struct sim *sim, struct client *client)
         plan = ask_plan(sim);
         note = NULL;
     }
-    (void)ask_submit(sim, &client->actor, plan, plan->own_id ? note : NULL);
+    ask = ask_submit(sim, &client->actor, plan, plan->own_id ? note : NULL);
+    /* And again at once, perhaps to another process. */
+    if (ask && (plan->own_id || !ff_str_is_null(plan->key)) && sim_mishap(sim, FAULT_REPEAT))
+        (void)ask_submit(sim, &client->actor, plan, plan->own_id ? ask->word->note : NULL);
 }
 
 static struct note *some_note(struct sim *sim)
@@ -106,7 +119,7 @@ static void client_act(struct sim *sim, struct actor *actor)
     struct client *const client = ff_container_of(actor, struct client, actor);
     int count = sim_percent(sim, STREAM_WORK, 10) ? (int)sim_between(sim, STREAM_WORK, 5, 30) : 1;
 
-    actor->at_us = soon_us(sim, 2 * sim->config.gap_ms);
+    actor->at_us = or_later_us(sim, soon_us(sim, 2 * sim->config.gap_ms));
     for (; count > 0 && sim->ops_left > 0; count--) {
         if (sim_percent(sim, STREAM_WORK, 70))
             client_submit(sim, client);
@@ -122,7 +135,7 @@ static void client_open_lanes(struct sim *sim, struct actor *actor)
 
     actor->at_us = INT64_MAX;
     client->opening = book_word(sim, FF_OP_LANE_PAUSE, NULL, NULL);
-    client->opening->b = client->lane_opened;
+    client->opening->b = client->lane_opened % 3;
     if (!ask_word(sim, actor, client->opening))
         actor->at_us = sim->now_us + 100000;
 }
@@ -137,8 +150,8 @@ static void client_hear(struct sim *sim, struct actor *actor, struct ask *ask)
             return;
         if (ask->status == FF_OK)
             client->lane_opened++;
-        if (client->lane_opened < 3)
-            actor->at_us = sim->now_us + 50000;
+        /* Somebody's wish from before may still close one again. */
+        actor->at_us = sim->now_us + (client->lane_opened % 3 ? 50000 : 5000000);
         return;
     }
     if (word->op == FF_OP_EXECUTION_SUBMIT && is_transient(ask->status) &&
@@ -193,6 +206,20 @@ static void task_drop(struct task *task)
     *task = (struct task){.doing = DOING_NOTHING, .at_us = INT64_MAX};
 }
 
+/* What says the same is the same word: the store could not tell them apart either. */
+static struct word *same_word(struct word *word)
+{
+    const bool alike =
+        word->op == FF_OP_EXECUTION_DELAY || (word->op == FF_OP_EXECUTION_COMPLETE && word->bare);
+
+    struct word *oldest = word;
+
+    for (struct word *other = word->next; alike && other; other = other->next)
+        if (other->op == word->op && other->bare == word->bare && other->a == word->a)
+            oldest = other;
+    return oldest;
+}
+
 static struct word *draw_word(struct sim *sim, const struct worker *worker, const struct task *task)
 {
     const uint64_t dice = worker->drains ? 0 : sim_below(sim, STREAM_WORK, 100);
@@ -212,7 +239,7 @@ static struct word *draw_word(struct sim *sim, const struct worker *worker, cons
     } else {
         word = book_word(sim, FF_OP_EXECUTION_RELEASE, task->note, task->tenancy);
     }
-    return word;
+    return same_word(word);
 }
 
 static void task_act(struct sim *sim, struct worker *worker, struct task *task)
@@ -254,7 +281,7 @@ static void task_heard_renewal(struct sim *sim, struct task *task, const struct 
     if (ask->status == FF_OK)
         task_go_on(sim, task);
     else if (is_transient(ask->status))
-        task->at_us = soon_us(sim, 300);
+        task->at_us = or_later_us(sim, soon_us(sim, 300));
     else if (sim_mishap(sim, FAULT_ZOMBIE)) /* does not believe it */
         task->at_us = task->finish_us;
     else
@@ -264,7 +291,7 @@ static void task_heard_renewal(struct sim *sim, struct task *task, const struct 
 static void task_heard_word(struct sim *sim, struct task *task, const struct ask *ask)
 {
     if (is_transient(ask->status) && task->tries++ < SAY_TRIES) {
-        task->at_us = soon_us(sim, 400);
+        task->at_us = or_later_us(sim, soon_us(sim, 400));
         return;
     }
     if (task->tries++ < SAY_TRIES && sim_mishap(sim, FAULT_REPEAT)) {
@@ -277,8 +304,7 @@ static void task_heard_word(struct sim *sim, struct task *task, const struct ask
 
 static void task_begin(struct sim *sim, struct worker *worker, const struct ff_task_out *out)
 {
-    struct note *const note = book_find(sim, out->id);
-    struct tenancy *const tenancy = note ? book_tenancy(note, out->lease_epoch) : NULL;
+    struct tenancy *const tenancy = book_lease(sim, out->lease_id);
     struct task *place = NULL;
 
     for (size_t i = 0; i < TASKS_MAX; i++) {
@@ -290,7 +316,7 @@ static void task_begin(struct sim *sim, struct worker *worker, const struct ff_t
     if (!place || !tenancy || sim_mishap(sim, FAULT_DEATH))
         return; /* nobody will ever work on it under this lease */
     *place = (struct task){.doing = DOING_WORK,
-                           .note = note,
+                           .note = tenancy->note,
                            .tenancy = tenancy,
                            .ttl_us = out->lease_ttl_ms * 1000,
                            .finish_us = worker->drains ? sim->now_us + 1000
@@ -310,7 +336,7 @@ static void worker_heard_claim(struct sim *sim, struct worker *worker, const str
     worker->claim = NULL;
     for (size_t i = 0; i < ask->task_count && ask->status == FF_OK; i++)
         task_begin(sim, worker, &ask->tasks[i]);
-    worker->claim_us = soon_us(sim, ask->task_count > 0 ? 20 : 500);
+    worker->claim_us = or_later_us(sim, soon_us(sim, ask->task_count > 0 ? 20 : 500));
     if (ask->status == FF_OK ? !(again && sim_mishap(sim, FAULT_REPEAT))
                              : !(again && is_transient(ask->status)))
         worker->request = NULL;

@@ -145,8 +145,12 @@ static struct ask *send(struct sim *sim, struct ask *ask, int64_t wait_ms)
         ff_job_free(job);
         return NULL;
     }
-    sim_say(sim, "  t%u %s to node %d", ask->word->number, ff_op_types[ask->word->op].name,
-            ask->node->number);
+    if (ask->word->op == FF_OP_EXECUTION_CLAIM)
+        book_promise(sim, ask->word, job->seed);
+    sim_say(sim, "  t%u %s to node %d, of t%d epoch %d", ask->word->number,
+            ff_op_types[ask->word->op].name, ask->node->number,
+            ask->word->note ? (int)ask->word->note->submit->number : -1,
+            ask->word->tenancy ? (int)ask->word->tenancy->epoch : -1);
     if (ff_vec_push(&sim->asks_out, &sim->arena, ask, NULL) != FF_OK)
         assert(!"out of memory");
     sim->next_leave_us = ff_min_i64(sim->next_leave_us, ask->leave_us);
@@ -296,7 +300,7 @@ struct ask *ask_claim(struct sim *sim, struct actor *actor, struct word *word, i
 
     assert(in);
     ask->job->in = in;
-    *in = (struct ff_claim_in){.worker_id = ff_arena_str(arena, book_token(sim, word)),
+    *in = (struct ff_claim_in){.worker_id = ff_arena_str(arena, FF_STR("worker")),
                                .worker_instance_id = ff_arena_str(arena, offer->instance_id),
                                .namespace = ff_arena_str(arena, offer->namespace),
                                .max = offer->max,

@@ -25,6 +25,7 @@ struct book *book_new(struct sim *sim)
 
     ff_hashmap_init(&book->by_uuid, &sim->arena, seed);
     ff_hashmap_init(&book->by_lease, &sim->arena, seed);
+    ff_hashmap_init(&book->by_promise, &sim->arena, seed);
     return book;
 }
 
@@ -80,6 +81,11 @@ struct tenancy *book_tenancy(struct note *note, int64_t epoch)
     return NULL;
 }
 
+struct tenancy *book_lease(struct sim *sim, struct ff_uuid lease_id)
+{
+    return ff_hashmap_get(&sim->book->by_lease, lease_id.b, 16);
+}
+
 struct ff_str book_token(struct sim *sim, const struct word *word)
 {
     return ff_arena_printf(&sim->arena, "t%u", word->number);
@@ -94,6 +100,23 @@ struct word *book_word_of(struct sim *sim, struct ff_str token)
         (size_t)number >= sim->book->words.len)
         return NULL;
     return sim->book->words.items[number];
+}
+
+void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed)
+{
+    const struct ff_work work = {.seed = seed};
+
+    for (uint32_t nth = 0; nth < (uint32_t)claim->offer->max; nth++) {
+        const struct ff_uuid lease_id = ff_work_uuid(&work, nth);
+
+        if (ff_hashmap_put(&sim->book->by_promise, lease_id.b, 16, claim, NULL) != FF_OK)
+            assert(!"out of memory");
+    }
+}
+
+struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id)
+{
+    return ff_hashmap_get(&sim->book->by_promise, lease_id.b, 16);
 }
 
 static const char *op_name(const struct word *word)
@@ -177,10 +200,10 @@ static bool offers(const struct worker_offer *offer, const struct plan *plan)
 
 static void judge_task(struct sim *sim, struct ask *ask, const struct ff_task_out *task)
 {
-    struct note *const note = book_find(sim, task->id);
-    const struct tenancy *const tenancy = note ? book_tenancy(note, task->lease_epoch) : NULL;
+    const struct tenancy *const tenancy = book_lease(sim, task->lease_id);
+    struct note *const note = tenancy ? tenancy->note : NULL;
 
-    if (!tenancy || !ff_uuid_eq(tenancy->lease_id, task->lease_id)) {
+    if (!note || tenancy->epoch != task->lease_epoch || !ff_exec_id_eq(note->id, task->id)) {
         sim_fail(sim, "t%u a claim was answered with a lease that is not there", ask->word->number);
         return;
     }
@@ -198,7 +221,8 @@ static void judge_task(struct sim *sim, struct ask *ask, const struct ff_task_ou
         sim_sometimes(sim, SOMETIMES_RECLAIMED);
     if (note->plan->capabilities && note->submit->submitted_at != ask->node)
         sim_sometimes(sim, SOMETIMES_CAPSET_LEARNED);
-    note->returned_epoch = ff_max_i64(note->returned_epoch, task->lease_epoch);
+    if (book_tenancy(note, task->lease_epoch) == tenancy) /* it has not been purged since */
+        note->returned_epoch = ff_max_i64(note->returned_epoch, task->lease_epoch);
 }
 
 static void judge_claim(struct sim *sim, struct ask *ask, const struct ff_claim_out *out)

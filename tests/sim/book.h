@@ -26,6 +26,7 @@ struct plan {
 
 /* One lease: from its claim to its end. */
 struct tenancy {
+    struct note *note;
     int64_t epoch;
     struct ff_uuid lease_id;
     struct word *claim;
@@ -101,7 +102,8 @@ struct ask {
 struct book {
     struct ff_vec notes, words;
     struct ff_hashmap by_uuid;
-    struct ff_hashmap by_lease;
+    struct ff_hashmap by_lease;   /* tenancies */
+    struct ff_hashmap by_promise; /* claims, by the lease ids they would hand out */
     uint32_t plans, asks;
 };
 
@@ -114,10 +116,15 @@ struct note *book_note(struct sim *sim, struct ff_exec_id id, const struct plan 
 struct note *book_find(struct sim *sim, struct ff_exec_id id);
 struct word *book_word(struct sim *sim, ff_op_id op, struct note *note, struct tenancy *tenancy);
 struct tenancy *book_tenancy(struct note *note, int64_t epoch);
+/* Also of an execution that has been purged since. */
+struct tenancy *book_lease(struct sim *sim, struct ff_uuid lease_id);
 /* "t17" for word 17, in the simulator's arena. */
 struct ff_str book_token(struct sim *sim, const struct word *word);
 /* The word a text was made from, or NULL. */
 struct word *book_word_of(struct sim *sim, struct ff_str token);
+/* The engine makes lease ids from the job's seed: whose would this one be? */
+void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed);
+struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id);
 /* A word took effect in this commit. */
 void book_effect(struct sim *sim, struct word *word, uint64_t commit);
 /* The caller knows, or knows better than before. */

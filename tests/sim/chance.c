@@ -80,7 +80,7 @@ void sim_config_draw(struct sim_config *config)
     config->notify = ff_prng_below(&prng, 2) == 0;
     config->event_renewals = (int)ff_prng_below(&prng, 3);
     if (config->sqlite)
-        config->nodes = 1;
+        config->nodes = config->executors = 1;
 }
 
 void sim_config_print(const struct sim_config *config)
@@ -131,9 +131,9 @@ static int64_t latency_us(struct sim *sim)
     return sim_between(sim, STREAM_ORDER, 20, 900);
 }
 
-static void begin_outage(struct sim *sim)
+static void begin_outage(struct sim *sim, uint64_t percent_long)
 {
-    const bool is_long = sim_percent(sim, STREAM_FAULT, 8);
+    const bool is_long = sim_percent(sim, STREAM_FAULT, percent_long);
     const int64_t ms = is_long ? sim_between(sim, STREAM_FAULT, 610000, 700000)
                                : sim_between(sim, STREAM_FAULT, 100, 15000);
 
@@ -151,7 +151,7 @@ static void doubt(struct sim *sim, struct model_fate *fate, bool run, bool linge
     fate->report = FF_CALLED_UNKNOWN;
     fate->sqlstate = "08006";
     if (sim->config.rate[FAULT_OUTAGE] && sim_percent(sim, STREAM_FAULT, 4))
-        begin_outage(sim);
+        begin_outage(sim, 30);
 }
 
 static void refuse(struct model_fate *fate, ff_called report, const char *sqlstate)
@@ -260,7 +260,7 @@ int64_t sim_pause_us(void *ctx)
 
     if (sim->opening || !sim_mishap(sim, FAULT_PAUSE))
         return 0;
-    return sim_between(sim, STREAM_FAULT, 1, sim_percent(sim, STREAM_FAULT, 10) ? 50000 : 2000);
+    return sim_between(sim, STREAM_FAULT, 1, sim_percent(sim, STREAM_FAULT, 10) ? 300000 : 2000);
 }
 
 /* --- by itself --- */
@@ -326,7 +326,7 @@ void sim_mishaps(struct sim *sim)
 
     sim->next_mishap_us = sim->now_us + sim_between(sim, STREAM_FAULT, 50, 800) * 1000;
     if (sim_mishap(sim, FAULT_OUTAGE))
-        begin_outage(sim);
+        begin_outage(sim, 8);
     if (sim_mishap(sim, FAULT_JUMP))
         jump(sim);
     if (sim_mishap(sim, FAULT_HOLD) && !sim->config.sqlite)

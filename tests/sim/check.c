@@ -215,17 +215,19 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
     const struct tenancy *const last =
         note->tenancies.len ? note->tenancies.items[note->tenancies.len - 1] : NULL;
 
-    *tenancy = (struct tenancy){.epoch = event->lease_epoch,
+    *tenancy = (struct tenancy){.note = note,
+                                .epoch = event->lease_epoch,
                                 .lease_id = event->lease_id,
-                                .claim = book_word_of(sim, event->worker_id),
+                                .claim = book_claim_of(sim, event->lease_id),
                                 .begun = at->commit->number};
-    if (!tenancy->claim || tenancy->claim->op != FF_OP_EXECUTION_CLAIM) {
+    if (!tenancy->claim ||
+        !ff_str_eq(event->worker_instance_id, tenancy->claim->offer->instance_id)) {
         wrong(at, "a lease for somebody who has not claimed");
         return;
     }
     if (last && last->epoch >= tenancy->epoch)
         wrong(at, "a lease with an epoch that is not above the last one");
-    if (ff_hashmap_get(&sim->book->by_lease, tenancy->lease_id.b, 16))
+    if (book_lease(sim, tenancy->lease_id))
         wrong(at, "a lease id is used twice");
     if (last && last->end == FF_END_LAPSED && last->claim != tenancy->claim)
         sim_sometimes(sim, SOMETIMES_TAKE_OVER);
@@ -301,6 +303,27 @@ static void completion_event(const struct at *at, const struct ff_event *event)
         sim_sometimes(at->sim, SOMETIMES_DEADLINE_PASSED);
 }
 
+/* A delay is found by its length. */
+static void delay_event(const struct at *at, const struct ff_event *event)
+{
+    const struct note *const note = at->note;
+
+    for (size_t i = note->tenancies.len; i > 0; i--) {
+        const struct tenancy *const tenancy = note->tenancies.items[i - 1];
+
+        struct word *said = NULL;
+
+        for (struct word *word = tenancy->words; word && !tenancy->ended; word = word->next)
+            if (word->op == FF_OP_EXECUTION_DELAY && word->a == event->num_a - at->commit->now_ms)
+                said = word;
+        if (said) {
+            book_effect(at->sim, said, at->commit->number);
+            return;
+        }
+    }
+    wrong(at, "a delay nobody has asked for");
+}
+
 static void check_event(struct at *at, const struct ff_event *event)
 {
     at->note = NULL;
@@ -329,6 +352,8 @@ static void check_event(struct at *at, const struct ff_event *event)
     case FF_EVENT_EXECUTION:
         if (event->type == FF_EVENT_EXECUTION_RETRY_SCHEDULED)
             effect_of_note(at, event->note, FF_OP_EXECUTION_FAIL);
+        if (event->type == FF_EVENT_EXECUTION_DELAYED)
+            delay_event(at, event);
         break;
     default:
         break;
@@ -350,29 +375,20 @@ static const struct ff_execution *before_of(const struct at *at, const struct no
     return NULL;
 }
 
-/* A word that leaves no text of its own is found by its lease and how that ended. */
+/* A completion without a result leaves no text of its own: it is found by its lease. */
 static void effect_of_end(const struct at *at, const struct tenancy *tenancy)
 {
-    const ff_op_id op =
-        tenancy->end == FF_END_DELAYED ? FF_OP_EXECUTION_DELAY : FF_OP_EXECUTION_COMPLETE;
-    struct word *found = NULL;
-
-    if (tenancy->end != FF_END_DELAYED && tenancy->end != FF_END_COMPLETED)
+    if (tenancy->end != FF_END_COMPLETED || tenancy->has_result)
         return;
-    for (struct word *word = tenancy->words; word; word = word->next) {
-        const bool open = word->asks[KNOWN_OUT] > 0 || word->asks[KNOWN_MAYBE] > 0;
+    struct word *said = NULL; /* the oldest: what says the same is one word */
 
-        if (word->op == op && (op == FF_OP_EXECUTION_DELAY || word->bare) && (open || !found))
-            found = word;
-    }
-    if (!found) {
-        if (op == FF_OP_EXECUTION_DELAY)
-            wrong(at, "a lease ended by a delay nobody has asked for");
-        return; /* a completion with a result is found by that */
-    }
-    if (op == FF_OP_EXECUTION_COMPLETE && tenancy->has_result)
-        return;
-    book_effect(at->sim, found, at->commit->number);
+    for (struct word *word = tenancy->words; word; word = word->next)
+        if (word->op == FF_OP_EXECUTION_COMPLETE && word->bare)
+            said = word;
+    if (said)
+        book_effect(at->sim, said, at->commit->number);
+    else
+        wrong(at, "a lease ended by a completion nobody has asked for");
 }
 
 static void see_end(const struct at *at, const struct ff_attempt *attempt,

@@ -21,12 +21,13 @@
 
 #include "base/banned.h"
 
-#define SEEDS_DEFAULT 240
+#define SEEDS_DEFAULT 400
 #define SEEDS_FULL    1000
 #define OPS_DEFAULT   1000
 #define JOBS_MAX      16
 #define SEEDS_FOR_ALL 200 /* from so many seeds on everything must have been met */
 #define TWICE_EVERY   100
+#define SQLITE_EVERY  5 /* such seeds go over SQLite as well */
 
 struct options {
     struct sim_config one;
@@ -77,13 +78,6 @@ static void tell(int fd, const struct report *report)
     }
 }
 
-/* Every eighth seed goes over SQLite as well. */
-static bool wants_sqlite(uint64_t seed)
-{
-    (void)seed;
-    return false;
-}
-
 static void run_seed(const struct options *options, int fd, uint64_t seed, bool sqlite)
 {
     const struct sim_config config = config_of(options, seed, sqlite);
@@ -105,8 +99,10 @@ static void run_seed(const struct options *options, int fd, uint64_t seed, bool 
 static void child(const struct options *options, int fd, uint64_t from, uint64_t step, uint64_t end)
 {
     for (uint64_t seed = from; seed < end; seed += step) {
-        run_seed(options, fd, seed, false);
-        if (wants_sqlite(seed))
+        const bool sqlite = options->one.sqlite;
+
+        run_seed(options, fd, seed, sqlite);
+        if (!sqlite && seed % SQLITE_EVERY == 0)
             run_seed(options, fd, seed, true);
     }
 }
@@ -246,7 +242,7 @@ static void wait_for_word(struct crew *crew)
 
 static void print_sometimes(struct crew *crew)
 {
-    const bool all = crew->options->seeds >= SEEDS_FOR_ALL;
+    const bool all = crew->options->seeds >= SEEDS_FOR_ALL && !crew->options->one.sqlite;
 
     for (int i = 0; i < SOMETIMES_COUNT; i++) {
         printf("  %10" PRIu64 "  %s\n", crew->seen[i], sim_sometimes_names[i]);

@@ -14,16 +14,16 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/macros.h"
 #include "sometimes.h"
 #include "store/sql.h"
 
 #include "base/banned.h"
 
-#define RESOLVE_WAIT_US   INT64_C(10000000)
-#define STATEMENT_WAIT_US INT64_C(30000000)
-#define IDLE_TX_US        INT64_C(5000000)
-#define GHOST_AGAIN_US    20000
+#define RESOLVE_WAIT_US INT64_C(10000000)
+#define IDLE_TX_US      INT64_C(5000000)
+#define GHOST_AGAIN_US  20000
 
 typedef enum phase {
     PHASE_IDLE,
@@ -110,7 +110,6 @@ static void drop_tx(struct model_session *s, bool linger)
     if (!tx)
         return;
     tx->session = NULL;
-    tx->waits_for = NULL;
     if (!linger) {
         model_tx_rollback(tx);
         return;
@@ -149,18 +148,7 @@ static bool wait_over(struct model_session *s, struct model_slot *slot, int64_t 
         s->awaited = slot;
         s->wait_until_us = now + max_us;
     }
-    if (s->tx && model_tx_deadlocks(s->tx, slot->holder))
-        return true;
-    if (s->tx)
-        s->tx->waits_for = slot->holder;
     return now >= s->wait_until_us;
-}
-
-static void stop_waiting(struct model_session *s)
-{
-    s->awaited = NULL;
-    if (s->tx)
-        s->tx->waits_for = NULL;
 }
 
 /* --- loading --- */
@@ -190,13 +178,13 @@ static void gather(struct model_session *s)
         qsort(s->rows, s->row_count, sizeof *s->rows, by_key);
 }
 
-static void *copy_to_rowset(struct model_session *s, const struct model_slot *slot, bool locked)
+static void *copy_out(struct model_session *s, const struct model_slot *slot)
 {
     struct ff_rowset *const rows = s->call->rows;
     void *const row = ff_rowset_row_new(rows, slot->table);
 
     model_copy_out(slot->table, slot->row, row, rows->arena);
-    return ff_rowset_put(rows, slot->table, row, locked);
+    return row;
 }
 
 static bool is_locking(const struct model_session *s)
@@ -211,7 +199,7 @@ static bool load_row(struct model_session *s, const void *key)
     const bool lock = is_locking(s) && s->want == FF_WANT_LOCK;
 
     if (!slot || !slot->row) {
-        stop_waiting(s);
+        s->awaited = NULL;
         return true;
     }
     if (lock && model_tx_lock(s->tx, slot) == MODEL_WAIT) {
@@ -225,8 +213,8 @@ static bool load_row(struct model_session *s, const void *key)
     }
     if (s->awaited)
         sometimes(s->model, SOMETIMES_PATIENT_GOT_IT);
-    stop_waiting(s);
-    (void)copy_to_rowset(s, slot, lock);
+    s->awaited = NULL;
+    (void)ff_rowset_put(s->call->rows, slot->table, copy_out(s, slot), lock);
     return true;
 }
 
@@ -281,7 +269,7 @@ static void load_scan(struct model_session *s, struct ff_scan *scan)
 
     scan->rows = ff_arena_array(rows->arena, count + 1, sizeof *scan->rows);
     for (size_t i = 0; scan->rows && i < count; i++)
-        scan->rows[i] = copy_to_rowset(s, slots[i], locks);
+        scan->rows[i] = ff_rowset_put_scanned(rows, slots[i]->table, copy_out(s, slots[i]), locks);
     scan->row_count = count;
     scan->loaded = true;
 }
@@ -337,6 +325,8 @@ static void begin_load(struct model_session *s)
     if (is_locking(s)) {
         s->tx = model_tx_new(s->model, s);
         model_tx_mark(s->tx, s->call->batch_id, store_ms(s->model));
+        s->tx->lock_wait_us =
+            1000 * (s->call->lock_wait_ms > 0 ? s->call->lock_wait_ms : FF_SAVE_LOCK_MS);
         if (s->call->lock_wait_ms > 0)
             sometimes(s->model, SOMETIMES_PATIENT);
     }
@@ -366,8 +356,10 @@ static bool save_step(struct model_session *s)
 
         if (change->kind == FF_CHANGE_INSERT)
             sometimes(s->model, SOMETIMES_INSERT_WAITED);
-        if (wait_over(s, change->slot, STATEMENT_WAIT_US))
-            fail_call(s, or_doubt(s, FF_CALLED_RERUN), "40P01");
+        if (wait_over(s, change->slot, tx->lock_wait_us)) {
+            sometimes(s->model, SOMETIMES_INSERT_GAVE_UP);
+            fail_call(s, or_doubt(s, FF_CALLED_RERUN), "55P03");
+        }
         return false;
     }
     case MODEL_CONFLICT:
@@ -380,7 +372,7 @@ static bool save_step(struct model_session *s)
     case MODEL_GOT:
         break;
     }
-    stop_waiting(s);
+    s->awaited = NULL;
     if (!done)
         return !rests(s);
     s->call->last_event_id =
@@ -403,7 +395,7 @@ static void resolve(struct model_session *s)
             fail_call(s, FF_CALLED_RERUN, "55P03");
         return;
     }
-    stop_waiting(s);
+    s->awaited = NULL;
     s->call->committed = slot && slot->row;
     if (s->fate.report == FF_CALLED_OK)
         sometimes(s->model,
@@ -662,15 +654,11 @@ static void end_ghost(struct model_tx *tx)
 
     while (tx->commits && got == MODEL_GOT && !done)
         got = model_tx_step(tx, &done);
-    if (got == MODEL_WAIT) {
-        const struct model_change *const change = tx->changes.items[tx->changes_done];
-
-        tx->waits_for = change->slot->holder;
+    if (got == MODEL_WAIT && tx->lock_wait_us > 0) {
+        tx->lock_wait_us -= GHOST_AGAIN_US;
         tx->end_us = now_us(tx->model) + GHOST_AGAIN_US;
-        if (!model_tx_deadlocks(tx, tx->waits_for->waits_for))
-            return;
+        return;
     }
-    tx->waits_for = NULL;
     if (!done) {
         model_tx_rollback(tx);
         return;

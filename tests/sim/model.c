@@ -219,14 +219,6 @@ model_got model_tx_lock(struct model_tx *tx, struct model_slot *slot)
     return MODEL_GOT;
 }
 
-bool model_tx_deadlocks(const struct model_tx *tx, const struct model_tx *holder)
-{
-    for (int steps = 0; holder && steps < 100; holder = holder->waits_for, steps++)
-        if (holder == tx)
-            return true;
-    return false;
-}
-
 static void end_tx(struct model_tx *tx)
 {
     struct model *const model = tx->model;
@@ -238,7 +230,6 @@ static void end_tx(struct model_tx *tx)
         slot->born = slot->leaving = false;
     }
     tx->locks.len = 0;
-    tx->waits_for = NULL;
     model_vec_remove(&model->txs, tx);
 }
 

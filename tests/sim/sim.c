@@ -110,6 +110,11 @@ static int64_t real_ms(void *ctx)
     return BEGIN_REAL_MS + node->real_offset_ms + node->sim->now_us / 1000;
 }
 
+struct ff_clock sim_clock(struct node *node)
+{
+    return (struct ff_clock){node, mono_ms, real_ms, boot_ms};
+}
+
 /* --- hooks of the model --- */
 
 static int64_t hook_now_us(void *ctx)
@@ -209,7 +214,7 @@ static void node_up(struct sim *sim, struct node *node)
     options.executors = sim->config.executors;
     options.readers = 1;
     options.threads = false;
-    options.clock = (struct ff_clock){node, mono_ms, real_ms, boot_ms};
+    options.clock = sim_clock(node);
     options.random = ff_random_from_prng(&node->random);
     options.settings.retention_ms = sim->config.retention_ms;
     options.settings.dedup_window_ms = sim->config.dedup_window_ms;

@@ -152,6 +152,7 @@ bool sim_percent(struct sim *sim, sim_stream stream, uint64_t percent);
 void *sim_alloc(struct sim *sim, size_t bytes);
 int64_t sim_store_ms(const struct sim *sim);
 int64_t sim_mono_us(const struct node *node);
+struct ff_clock sim_clock(struct node *node);
 /* A node that is up, or NULL. */
 struct node *sim_pick_node(struct sim *sim);
 /* Something has been handed to the node's engine. */

@@ -48,6 +48,7 @@
     X(POISON,                   "poison op answered alone")                     \
     X(KEY_TAKEN_AT_SAVE,        "insert found its key taken: rerun")            \
     X(INSERT_WAITED,            "insert waited for another's key")              \
+    X(INSERT_GAVE_UP,           "insert waited for another's key in vain")      \
     X(BUSY_ROW,                 "busy row deferred")                            \
     X(PATIENT,                  "patient lane used")                            \
     X(PATIENT_GOT_IT,           "patient lane got its lock after waiting")      \

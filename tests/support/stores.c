@@ -117,15 +117,15 @@ bool test_store_is_memory(const struct test_store *store)
 
 /* ---- a store from the future ---- */
 
-#define FUTURE_VERSION 9999
-
 static void future_sql(const char *schema, bool fits, char *out, size_t out_bytes)
 {
+    char table[96];
+
+    (void)snprintf(table, sizeof table, "%s%sff_migration", schema, schema[0] ? "." : "");
     (void)snprintf(out, out_bytes,
-                   "INSERT INTO %s%sff_migration"
-                   " (version, name, checksum, oldest_binary, applied_at_ms)"
-                   " VALUES (%d, 'from the future', 'none', %d, 1)",
-                   schema, schema[0] ? "." : "", FUTURE_VERSION, fits ? 1 : FUTURE_VERSION);
+                   "INSERT INTO %s (version, name, checksum, oldest_binary, applied_at_ms)"
+                   " SELECT max(version) + 1, 'from the future', 'none', %s, 1 FROM %s",
+                   table, fits ? "1" : "max(version) + 1", table);
 }
 
 static bool postgres_future(const struct test_store *store, bool fits)

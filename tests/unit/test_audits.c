@@ -33,7 +33,7 @@ static const char good[] =
     " SELECT i, CAST(x'000000000000000000000000000000' || CAST(char(i) AS BLOB) AS BLOB),"
     " 'ns', 'default', 'k', 0, x'00', 1000, 10, 0, 0, NULL, 1, 1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,"
     " 0 FROM n;"
-    "UPDATE ff_execution SET capset_id = 77, flags = 2 WHERE partition_key = 1;"
+    "UPDATE ff_execution SET capset_id = 77, flags = 6 WHERE partition_key = 1;"
     "INSERT INTO ff_payload VALUES (1, " ID(1) ", 0, 0, x'01', NULL);"
     "INSERT INTO ff_tag VALUES (1, " ID(1) ", 'a', 'b');"
     "INSERT INTO ff_dedup VALUES ('ns', 'k:x', 1, " ID(1) ", x'00', 9);"
@@ -132,6 +132,7 @@ static const struct {
     {FF_SQL_FSCK_TIME_RUNS_BACK, "UPDATE ff_execution SET changed_at_ms = 9 WHERE state = 10"},
     {FF_SQL_FSCK_TIME_RUNS_BACK, "UPDATE ff_execution SET finished_at_ms = 9 WHERE state = 90"},
     {FF_SQL_FSCK_INPUT_MISSING, "DELETE FROM ff_payload"},
+    {FF_SQL_FSCK_TAG_UNSEEN, "UPDATE ff_execution SET flags = 2 WHERE partition_key = 1"},
     {FF_SQL_FSCK_HOP_MISSING, "DELETE FROM ff_outbox"},
     {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge_group SET fail = 1"},
     {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge SET outcome = 1"},

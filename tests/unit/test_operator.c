@@ -150,9 +150,11 @@ static void test_operator__tags_are_set_and_removed(void **state)
     assert_int_equal(tag(id, "team", "b"), FF_OK); /* nothing new */
     assert_int_equal(world_execution(&w, id)->version, 3);
     assert_int_equal(w.row_count[FF_TABLE_TAG], 1);
+    assert_true(world_execution(&w, id)->flags & FF_EXEC_TAGGED);
     assert_int_equal(tag(id, "team", NULL), FF_OK);
     assert_int_equal(tag(id, "team", NULL), FF_OK);
     assert_int_equal(w.row_count[FF_TABLE_TAG], 0);
+    assert_false(world_execution(&w, id)->flags & FF_EXEC_TAGGED);
     assert_int_equal(world_execution(&w, id)->version, 4);
 }
 

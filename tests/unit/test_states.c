@@ -154,8 +154,8 @@ static void test_states__codes_of_a_public_state(void **state)
 
     (void)state;
     assert_int_equal(ff_state_codes_of_public(FF_STR("active"), codes), 2);
-    assert_int_equal(codes[0], FF_STATE_ACTIVE);
-    assert_int_equal(codes[1], FF_STATE_RECLAIMABLE);
+    assert_int_equal(codes[0], FF_STATE_RECLAIMABLE);
+    assert_int_equal(codes[1], FF_STATE_ACTIVE);
     assert_int_equal(ff_state_codes_of_public(FF_STR("waiting"), codes), 4);
     assert_int_equal(ff_state_codes_of_public(FF_STR("completed"), codes), 1);
     assert_int_equal(codes[0], FF_STATE_SUCCESS);

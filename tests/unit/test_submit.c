@@ -84,6 +84,7 @@ static void test_submit__is_waiting_and_claimable(void **state)
     assert_int_equal(w.event_count, 0);
     assert_int_equal(world_claim(&w, "w1", 1, &out), 1);
     assert_true(ff_exec_id_eq(out.tasks[0].id, id));
+    assert_true(out.tasks[0].tagged);
 }
 
 /* C04; F36: the delay has a column of its own. */

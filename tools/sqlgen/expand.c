@@ -8,6 +8,7 @@
 
 #include "model/codes.h"
 
+#include <limits.h>
 #include <string.h>
 
 struct expansion {
@@ -94,21 +95,38 @@ static bool state_in_set(const struct state *state, struct arg set)
     return arg_is(set, "terminal") && !strcmp(state->says[LIFECYCLE], "terminal");
 }
 
-/* "state IN (...)", the same text wherever it is used: only then do partial indexes match. */
+/* The lowest and the highest code inside or outside of a set. */
+static void code_range(struct arg set, bool inside, int *ret_low, int *ret_high)
+{
+    *ret_low = INT_MAX;
+    *ret_high = INT_MIN;
+    for (size_t i = 0; i < state_count; i++) {
+        if (state_in_set(&states[i], set) != inside)
+            continue;
+        *ret_low = states[i].code < *ret_low ? states[i].code : *ret_low;
+        *ret_high = states[i].code > *ret_high ? states[i].code : *ret_high;
+    }
+}
+
+/* One comparison, the same text wherever it is used: only then do partial indexes match. A list
+ * would cost SQLite a temporary tree for every row it checks. */
 static void add_set(struct expansion *at, struct arg set, struct arg alias)
 {
-    bool is_first = true;
+    int low, high, other_low, other_high;
 
+    code_range(set, true, &low, &high);
+    code_range(set, false, &other_low, &other_high);
     if (alias.len) {
         buf_add(at->out, alias.text, alias.len);
         buf_adds(at->out, ".");
     }
-    buf_adds(at->out, "state IN (");
-    for (size_t i = 0; i < state_count; i++) {
-        if (state_in_set(&states[i], set))
-            add_code(at, states[i].code, &is_first);
-    }
-    buf_adds(at->out, ")");
+    if (high < other_low)
+        buf_addf(at->out, "state <= %d", high);
+    else if (low > other_high)
+        buf_addf(at->out, "state >= %d", low);
+    else
+        complain(at->path, at->token->line, "the codes of '%.*s' states are not at one end",
+                 (int)set.len, set.text);
 }
 
 static void add_state(struct expansion *at, struct arg name, bool *is_first)
@@ -137,12 +155,11 @@ static void add_states(struct expansion *at, struct arg names)
     }
 }
 
+/* Comparisons instead of a list, as in add_set. */
 static void add_legal(struct expansion *at)
 {
-    bool is_first = true;
-
     for (size_t i = 0; i < state_count; i++)
-        add_code(at, states[i].code, &is_first);
+        buf_addf(at->out, i ? " OR state = %d" : "state = %d", states[i].code);
 }
 
 static void add_public(struct expansion *at, struct arg name)
@@ -217,6 +234,7 @@ static void add_named_code(struct expansion *at, struct arg name)
         {"PAYLOAD_INPUT", FF_PAYLOAD_INPUT},
         {"PAYLOAD_RESULT", FF_PAYLOAD_RESULT},
         {"EXEC_INPUT_ELSEWHERE", FF_EXEC_INPUT_ELSEWHERE},
+        {"EXEC_TAGGED", FF_EXEC_TAGGED},
         {"FLOW_RUNNING", FF_FLOW_RUNNING},
         {"FLOW_COMPLETED", FF_FLOW_COMPLETED},
         {"FLOW_FAILED", FF_FLOW_FAILED},

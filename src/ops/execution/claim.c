@@ -101,6 +101,7 @@ static void add_task(struct ff_work *work, const struct ff_execution *execution,
         .flow_id = execution->flow_id,
         .deadline_at_ms = execution->deadline_at_ms,
         .input_elsewhere = (execution->flags & FF_EXEC_INPUT_ELSEWHERE) != 0,
+        .tagged = (execution->flags & FF_EXEC_TAGGED) != 0,
     };
 }
 

@@ -93,15 +93,19 @@ ff_status ff_execution_tag_apply(struct ff_work *work, struct ff_tag_op_in *in,
 {
     struct ff_execution *execution;
     bool changed = false;
+    size_t count;
 
     FF_TRY(ff_find_execution(work, in->id, &execution, reterr));
     FF_TRY(keep_instance_tag(work, execution, in, reterr));
     for (size_t i = 0; i < in->tag_count; i++)
         changed = change(work, in->id, &in->tags[i]) || changed;
-    if (changed && count_tags(work, in->id) > FF_TAGS_MAX)
+    count = count_tags(work, in->id);
+    if (changed && count > FF_TAGS_MAX)
         return ff_fail_field(reterr, FF_TOO_LARGE, "tags", "more than %d tags", FF_TAGS_MAX);
     if (changed) {
         ff_execution_touch(work, execution);
+        execution->flags &= ~FF_EXEC_TAGGED;
+        execution->flags |= count ? FF_EXEC_TAGGED : 0;
         (void)ff_execution_event(work, execution, FF_EVENT_OPERATOR,
                                  FF_EVENT_OPERATOR_TAGS_CHANGED);
     }

@@ -2,20 +2,17 @@
  *
  * contact.c -- meta.contact: some process has been in touch with the store since then.
  *
- * ff_meta "contact" holds "<since> <last>", store times in milliseconds. A process that writes soon
- * enough after the last one continues its stretch; a gap, or a clock that ran back, begins a new
- * one. The lapse brake reads it. Tests: tests/unit/test_ops.c. */
+ * ff_meta "contact" holds "<since> <last>", store times in milliseconds. Two stretches are joined
+ * only if they overlap: the last word of the one was said while the other was already in contact.
+ * Anything less would call an outage contact, and the lapse brake, which reads this, would end the
+ * work of workers that could not renew. Tests: tests/unit/test_timer.c. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/macros.h"
 #include "ops/ops-int.h"
 
 #include "base/banned.h"
-
-/* Writers are at most FF_CONTACT_WRITE_MS apart; a little late is still in time. */
-#define GAP_MS_MAX (FF_CONTACT_WRITE_MS + 2000)
 
 static struct ff_meta contact_key(void)
 {
@@ -49,8 +46,8 @@ ff_status ff_meta_contact_apply(struct ff_work *work, struct ff_contact_in *in,
     int64_t old_last_ms;
 
     (void)out;
-    if (meta && read_contact(meta->value, &old_since_ms, &old_last_ms) &&
-        work->now_ms - old_last_ms <= GAP_MS_MAX && work->now_ms - old_last_ms >= -FF_CLOCK_JUMP_MS)
+    if (meta && read_contact(meta->value, &old_since_ms, &old_last_ms) && old_last_ms >= since_ms &&
+        old_last_ms <= work->now_ms)
         since_ms = ff_min_i64(since_ms, old_since_ms);
     if (meta)
         ff_work_edit(work, meta);

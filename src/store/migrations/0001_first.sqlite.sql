@@ -135,7 +135,7 @@ CREATE TABLE ff_execution (
     cancelled_by         TEXT,
     PRIMARY KEY (partition_key, execution_id),
     CHECK (partition_key BETWEEN 0 AND 255 AND length(execution_id) = 16),
-    CHECK (state IN ({{legal}})),
+    CHECK ({{legal}}),
     CHECK (NOT ({{terminal}}) OR (finished_at_ms IS NOT NULL AND due_at_ms IS NULL)),
     CHECK (state <> {{state:ACTIVE}}
            OR (lease_id IS NOT NULL AND lease_ttl_ms IS NOT NULL

@@ -101,8 +101,9 @@ typedef enum ff_pg_verb {
 } ff_pg_verb;
 typedef enum ff_pg_own {
     FF_PG_BEGIN,
-    FF_PG_PATH, /* search_path: behind a pooler, in every transaction */
-    FF_PG_SET,  /* lock_timeout */
+    FF_PG_PATH,  /* search_path: behind a pooler, in every transaction */
+    FF_PG_SET,   /* lock_timeout */
+    FF_PG_AUDIT, /* before a statement that reads whole tables */
     FF_PG_COMMIT,
     FF_PG_ROLLBACK,
     FF_PG_OWN_COUNT

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "sql_gen.h"
+
 #include "base/banned.h"
 
 /* Saves above this are sent before the COMMIT is queued, so that a link that breaks on the way is
@@ -222,11 +225,21 @@ void ff_pg_send_peek(struct ff_pg_session *s)
     send_rows(s, false);
 }
 
+static bool is_audit(int block)
+{
+    for (size_t i = 0; i < ff_sql_audit_count; i++)
+        if ((int)ff_sql_audits[i].block == block)
+            return true;
+    return false;
+}
+
 void ff_pg_send_read(struct ff_pg_session *s)
 {
     const struct ff_read *const read = s->call->read;
 
     send_path(s);
+    if (is_audit(read->block))
+        ff_pg_send_own(s, FF_PG_AUDIT);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, NULL}, read->params,
                read->param_count, -1);
 }
@@ -259,7 +272,10 @@ void ff_pg_send_confirm(struct ff_pg_session *s)
 
 void ff_pg_send_load(struct ff_pg_session *s)
 {
-    send_batch(s, FF_SQL_BATCH_MARK, s->call->lock_wait_ms);
+    const int64_t wait_ms = s->call->lock_wait_ms;
+
+    /* Rows are skipped, but a key that somebody else is inserting is waited for by the save. */
+    send_batch(s, FF_SQL_BATCH_MARK, wait_ms > 0 ? wait_ms : FF_SAVE_LOCK_MS);
     send_rows(s, true);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CLOCK, FF_SQL_CLOCK, 0, NULL}, NULL, 0, -1);
 }

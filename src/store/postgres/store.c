@@ -202,9 +202,11 @@ static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *
     AUTO_CONN conn = NULL;
 
     FF_TRY(look(pg, &conn, reterr));
-    FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
-    FF_TRY(ff_pg_schema_check(conn, &pg->config, reterr));
-    FF_TRY(find_log_key(&pg->config, conn, reterr));
+    if (!options->as_it_is) {
+        FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
+        FF_TRY(ff_pg_schema_check(conn, &pg->config, reterr));
+        FF_TRY(find_log_key(&pg->config, conn, reterr));
+    }
     pg->store.facts.kind = "postgres";
     pg->store.facts.shared = true;
     pg->store.facts.pooler = pg->config.pooler;

@@ -48,7 +48,7 @@ static bool take_scan(struct ff_pg_session *s, struct ff_scan *scan, const PGres
         if (!row || !ff_pg_decode_row(result, i, table, rows->arena, row))
             return false;
         if (scan->rows)
-            scan->rows[i] = ff_rowset_put(rows, table, row, block->locks);
+            scan->rows[i] = ff_rowset_put_scanned(rows, table, row, block->locks);
     }
     scan->row_count = (size_t)count;
     scan->loaded = true;

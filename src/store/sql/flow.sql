@@ -180,7 +180,8 @@ SELECT {{flow.columns}}
  WHERE partition_key = :partition_key AND flow_id = :flow_id AND state <> {{code:FLOW_REMOVED}};
 
 -- name: flow_list
--- in:   namespace:text? kind:text? states:i64[]? started:i64? before_created_ms:i64 before_id:uuid limit:i64
+-- in:   namespace:text? kind:text? states:i64[]? started:i64?
+-- in:   before_created_ms:i64 before_id:uuid limit:i64
 -- out:  row:flow
 -- note: Newest first. `started` 1 or 0: only flows of which something, or nothing, has begun.
 SELECT {{flow.columns:f}}
@@ -232,7 +233,8 @@ SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
 
 -- name: flow_joins
 -- in:   partition_key:i16 flow_id:uuid
--- out:  cells node:text policy:i64 k:i64 on_satisfied:i64 success:i64 fail:i64 skip:i64 total:i64 group_state:i64
+-- out:  cells node:text policy:i64 k:i64 on_satisfied:i64
+-- out:  cells success:i64 fail:i64 skip:i64 total:i64 group_state:i64
 SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total, g.group_state
   FROM ff_execution e
   JOIN ff_edge_group g ON g.partition_key = e.partition_key AND g.execution_id = e.execution_id
@@ -241,7 +243,8 @@ SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total
 
 -- name: upstreams
 -- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 limit:i64
--- out:  cells execution_id:uuid node:text pass:i64 outcome:i64 bytes:i64 data:blob content_type:text
+-- out:  cells execution_id:uuid node:text pass:i64 outcome:i64
+-- out:  cells bytes:i64 data:blob content_type:text
 -- note: What a node waited for, with the results as far as they are small enough. `bytes` is null
 --       when there is no result.
 SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,

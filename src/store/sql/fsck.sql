@@ -288,6 +288,16 @@ SELECT e.partition_key, e.execution_id, 'the input is not in ff_payload' AS deta
                       AND p.kind = {{code:PAYLOAD_INPUT}} AND p.generation <= e.generation)
  LIMIT :limit;
 
+-- name: fsck_tag_unseen
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Tags are known to their execution: a claim looks for them only then.
+SELECT e.partition_key, e.execution_id, 'has tags and does not know it' AS detail
+  FROM ff_tag t
+  JOIN ff_execution e ON e.partition_key = t.partition_key AND e.execution_id = t.execution_id
+ WHERE (e.flags & {{code:EXEC_TAGGED}}) = 0
+ LIMIT :limit;
+
 -- name: fsck_hop_missing
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text

@@ -185,7 +185,7 @@ static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *
     rc = sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
     if (rc != SQLITE_OK)
         return rc;
-    row = ff_rowset_put(rows, table, row, block->locks);
+    row = ff_rowset_put_scanned(rows, table, row, block->locks);
     if (!push(rows->arena, &scan->rows, scan->row_count, row))
         return SQLITE_TOOBIG;
     scan->row_count++;
@@ -587,10 +587,10 @@ static void session_start(struct ff_session *base, struct ff_call *call)
         mono_ms(s) + (call->kind == FF_CALL_LOAD && call->lock_wait_ms > 0 ? call->lock_wait_ms
                                                                            : FF_SQLITE_PATIENCE_MS);
     call->sqlstate[0] = '\0';
-    if (refusal)
+    if (call->kind == FF_CALL_RESOLVE) /* our commits are known; only poison leaves a doubt */
+        refuse(call, FF_CALLED_OP, "a SQLite store keeps no batch markers");
+    else if (refusal)
         refuse(call, FF_CALLED_STOP, refusal);
-    else if (call->kind == FF_CALL_RESOLVE) /* our commits are known; only poison leaves a doubt */
-        refuse(call, FF_CALLED_STOP, "a SQLite store keeps no batch markers");
     else
         attempt(s, call);
 }

@@ -310,6 +310,8 @@ static ff_status store_init(struct sqlite_store *store, const struct ff_store_op
         FF_TRY(open_file(store, options->create, reterr));
     store->base.facts.shared = !store->memory;
     store->base.facts.notify = !store->memory;
+    if (options->as_it_is)
+        return FF_OK;
     if (!home_enter(store))
         return ff_fail(reterr, FF_UNAVAILABLE, "store is in the middle of a batch");
     status = sqlite_schema_check(store->home, store, options->migrate, reterr);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * idle.c -- an engine with nothing to do makes fewer than five statements a second.
+ *
+ * The only file here that looks behind flowfabric.h: statements are counted by the trace decorator
+ * between engine and store (src/store/trace.h), which counts what a store sends for each call: one
+ * per read, begin, clock, table, scan and commit of a batch. Pitfall F50 (440 a second). */
+#include "support/domain.h"
+
+#include <string.h>
+
+#include "api/api-int.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/engine.h"
+#include "store/trace.h"
+
+#include "base/banned.h"
+
+#define WATCH_MS       5000
+#define STATEMENTS_MAX (5 * WATCH_MS / 1000)
+
+struct watched {
+    struct ff_store *trace;
+    struct ff_client *client;
+};
+
+/* A client as ff_open makes it, on a store that counts. */
+static struct watched given_watched(struct test *t)
+{
+    const struct ff_store_options where = {
+        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
+    const struct ff_trace trace = {0};
+    struct ff_engine_options options;
+    struct ff_engine *engine = NULL;
+    struct ff_store *store = NULL;
+    struct watched watched;
+
+    EXPECT_OK(t, ff_store_open(&where, &store, &t->err));
+    watched.trace = ff_store_trace_new(store, &trace);
+    EXPECT(t, watched.trace);
+    ff_engine_options_default(&options);
+    ff_settings_default(&options.settings);
+    options.store = watched.trace;
+    options.threads = true;
+    options.loops = true;
+    options.clock = ff_clock_system();
+    options.random = ff_random_system();
+    EXPECT_OK(t, ff_engine_new(&options, &engine, &t->err));
+    watched.client = ff_client_of_engine(engine, 30000);
+    EXPECT(t, watched.client);
+    return watched;
+}
+
+static uint64_t statements(const struct watched *watched)
+{
+    struct ff_trace_counts counts;
+
+    ff_store_trace_counts(watched->trace, &counts);
+    return counts.statements;
+}
+
+static void expect_quiet(struct test *t, const struct watched *watched)
+{
+    const int64_t until_ms = test_mono_ms() + WATCH_MS;
+    const uint64_t before = statements(watched);
+    uint64_t made;
+
+    /* Time itself is the condition here: silence cannot be waited for in another way. */
+    while (test_mono_ms() < until_ms)
+        test_pause();
+    made = statements(watched) - before;
+    if (made >= STATEMENTS_MAX)
+        FAIL(t, "%llu statements in %d s", (unsigned long long)made, WATCH_MS / 1000);
+    EXPECT(t, made > 0); /* or nothing was counted at all */
+}
+
+FF_CONFORMANCE_SLOW(idle, empty_store_is_quiet)
+{
+    struct watched watched = given_watched(t);
+
+    close_client(t, &t->client);
+    t->client = watched.client;
+    expect_quiet(t, &watched);
+}
+
+/* Work that is not due, and work that nobody can do, make no noise either. */
+FF_CONFORMANCE_SLOW(idle, store_of_waiting_work_is_quiet)
+{
+    struct watched watched = given_watched(t);
+    struct ff_submission s = submission();
+    struct held held;
+
+    close_client(t, &t->client);
+    t->client = watched.client;
+    for (int i = 0; i < 20; i++)
+        (void)given_submitted(t);
+    held = given_claimed_next(t);
+    EXPECT_OK(t, when_completed(t, &held, NULL));
+    s.delay_ms = 3600000;
+    s.deadline_ms = 7200000;
+    (void)given(t, &s);
+    expect_quiet(t, &watched);
+}

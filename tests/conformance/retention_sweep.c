@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * retention_sweep.c -- what ended long ago goes, with all that is its own; what lives stays.
+ *
+ * Pitfall F35 (retention never ran, and would have missed most of it). fsck at the end of each case
+ * looks for orphans. */
+#include "support/domain.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static bool is_gone(struct test *t, const char *id)
+{
+    const ff_status status = when_looked(t, id);
+
+    EXPECT(t, status == FF_OK || status == FF_NOT_FOUND);
+    return status == FF_NOT_FOUND;
+}
+
+static void given_retention(struct test *t, int64_t retention_ms)
+{
+    const struct ff_options o = {.size = sizeof o, .retention_ms = retention_ms};
+
+    given_options(t, &o);
+}
+
+FF_CONFORMANCE_SLOW(retention_sweep, removes_what_has_ended_with_all_its_own)
+{
+    const struct ff_tag_pair tags[] = {{"a", "1"}};
+    struct ff_submission s = submission();
+    struct ff_attempt_list all = {0};
+    struct ff_bytes result = {0};
+    struct ff_filter f;
+    struct held held;
+
+    given_retention(t, 1000);
+    s.input = (struct ff_str){text_of(t, 3000, 'x'), 3000};
+    s.tags = tags;
+    s.tag_count = 1;
+    (void)given(t, &s);
+    held = given_claimed_next(t);
+    EXPECT_OK(t, when_progressed(t, &held, 5, "on my way"));
+    EXPECT_OK(t, when_completed(t, &held, "[1]"));
+    WAIT_UNTIL_FOR(t, is_gone(t, held.id), 2 * TEST_WAIT_MS);
+    EXPECT_STATUS(t, FF_NOT_FOUND, ff_result(t->client, held.id, &result, &t->err));
+    EXPECT_STATUS(t, FF_NOT_FOUND, ff_attempts(t->client, held.id, &all, &t->err));
+    EXPECT_STATUS(t, FF_NOT_FOUND, when_renewed(t, &held, 0));
+    EXPECT_STATUS(t, FF_NOT_FOUND, when_replayed(t, held.id));
+    ff_filter_init(&f);
+    f.tag_name = "a";
+    EXPECT_INT(t, 0, (int64_t)list(t, &f)->count);
+    EXPECT_NO_ROWS(t);
+}
+
+FF_CONFORMANCE_SLOW(retention_sweep, takes_every_end_and_leaves_what_lives)
+{
+    struct ff_submission s = submission();
+    struct name done, cancelled, waiting, delayed, expired;
+    struct held failed, active;
+
+    given_retention(t, 1000);
+    done = given_completed(t);
+    failed = given_claimed(t);
+    EXPECT_OK(t, when_failed(t, &failed, "permanent"));
+    active = given_claimed(t);
+    cancelled = given_submitted(t);
+    EXPECT_OK(t, when_cancelled(t, cancelled.id));
+    waiting = given_submitted(t);
+    s.delay_ms = 3600000;
+    delayed = given(t, &s);
+    s.deadline_at_ms = 1;
+    expired = given(t, &s);
+    WAIT_UNTIL_FOR(t,
+                   is_gone(t, done.id) && is_gone(t, failed.id) && is_gone(t, cancelled.id) &&
+                       is_gone(t, expired.id),
+                   2 * TEST_WAIT_MS);
+    EXPECT_STATE(t, waiting.id, "waiting");
+    EXPECT_STATE(t, delayed.id, "delayed");
+    EXPECT_OK(t, when_completed(t, &active, NULL));
+}
+
+/* A key outlives its execution: the work is not done twice because its record is gone. */
+FF_CONFORMANCE_SLOW(retention_sweep, never_shortens_a_dedup_window)
+{
+    struct ff_submission s = submission();
+    struct ff_submitted again;
+    struct held held;
+
+    given_retention(t, 1000);
+    s.idempotency_key = "order-1";
+    (void)given(t, &s);
+    held = given_claimed_next(t);
+    EXPECT_OK(t, when_completed(t, &held, NULL));
+    WAIT_UNTIL_FOR(t, is_gone(t, held.id), 2 * TEST_WAIT_MS);
+    EXPECT_OK(t, when_submitted(t, &s, &again));
+    EXPECT(t, !again.created);
+    EXPECT_TEXT(t, held.id, again.execution_id);
+    EXPECT_TEXT(t, "gone", again.public_state);
+    s.priority = 1;
+    EXPECT_STATUS(t, FF_KEY_REUSED, when_submitted(t, &s, &again));
+    EXPECT_NO_ROWS(t);
+}
+
+FF_CONFORMANCE_SLOW(retention_sweep, own_id_is_free_again_after_its_window)
+{
+    struct ff_policy_spec p = policy();
+    struct ff_submission s = submission();
+    struct held held;
+
+    given_retention(t, 1000);
+    p.dedup_window_ms = 1;
+    s.policy = &p;
+    s.execution_id = "{fp:7}:0190f5fe-7000-7000-8000-000000000001";
+    (void)given(t, &s);
+    held = given_claimed_next(t);
+    EXPECT_OK(t, when_completed(t, &held, NULL));
+    WAIT_UNTIL_FOR(t, is_gone(t, held.id), 2 * TEST_WAIT_MS);
+    (void)given(t, &s);
+    EXPECT_EVENTS(t, s.execution_id, "acquired completion.success"); /* the log keeps the first */
+}
+
+FF_CONFORMANCE_SLOW(retention_sweep, replayed_in_time_stays)
+{
+    struct name saved, lost;
+
+    given_retention(t, 2500);
+    saved = given_completed(t);
+    EXPECT_OK(t, when_replayed(t, saved.id));
+    lost = given_submitted(t);
+    EXPECT_OK(t, when_cancelled(t, lost.id));
+    WAIT_UNTIL_FOR(t, is_gone(t, lost.id), 2 * TEST_WAIT_MS);
+    EXPECT_STATE(t, saved.id, "waiting");
+}
+
+FF_CONFORMANCE(retention_sweep, keeps_for_a_week_by_default)
+{
+    const struct name done = given_completed(t);
+
+    given_reopened(t, NULL);
+    EXPECT_STATE(t, done.id, "completed");
+}

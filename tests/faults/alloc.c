@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * alloc.c -- the n-th allocation of a call fails, for every n and every call of the API.
+ *
+ * Once it alone, once it and all after it. The engine has no threads, so n names the same
+ * allocation every time. What a caller is told must be true, a repeat must lead to the clean state,
+ * nothing may leak (the sanitizer looks). Allocations of libpq, SQLite and libc are not ours to
+ * fail. Read first: README.md beside it. */
+#include "scenarios.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#include "base/banned.h"
+
+#define TIMEOUT_MS 20000
+#define N_MAX      2000
+#define CROWD      240
+
+/* ---- the heap ---- */
+
+static atomic_bool armed, lasting;
+static atomic_llong left; /* until the one that fails */
+static atomic_llong failures;
+
+static bool is_refused(void)
+{
+    long long now;
+
+    if (!atomic_load(&armed))
+        return false;
+    now = atomic_fetch_sub(&left, 1);
+    if (now != 1 && (now > 0 || !atomic_load(&lasting)))
+        return false;
+    atomic_fetch_add(&failures, 1);
+    return true;
+}
+
+static void *maybe_malloc(size_t bytes)
+{
+    return is_refused() ? NULL : malloc(bytes);
+}
+
+static void *maybe_calloc(size_t count, size_t bytes)
+{
+    return is_refused() ? NULL : calloc(count, bytes);
+}
+
+static void *maybe_realloc(void *memory, size_t bytes)
+{
+    return is_refused() ? NULL : realloc(memory, bytes);
+}
+
+static void arm(long long n, bool all_after)
+{
+    static const struct ff_alloc_hooks hooks = {maybe_malloc, maybe_calloc, maybe_realloc, free};
+
+    ff_alloc_set_hooks(&hooks); /* and never back: threads may come and go from here on */
+    atomic_store(&left, n);
+    atomic_store(&lasting, all_after);
+    atomic_store(&failures, 0);
+    atomic_store(&armed, n > 0);
+}
+
+static void disarm(void)
+{
+    atomic_store(&armed, false);
+}
+
+/* ---- calls on an engine that runs ---- */
+
+static void open_quiet(struct test *t)
+{
+    const struct ff_store_options options = {
+        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
+    struct ff_engine_options engine_options;
+    struct ff_engine *engine;
+
+    ff_engine_options_default(&engine_options);
+    engine_options.threads = false;
+    engine_options.loops = false;
+    engine_options.settings.event_renewals = FF_RENEWALS_ALL;
+    EXPECT_OK(t, ff_store_open(&options, &engine_options.store, &t->err));
+    EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));
+    t->client = ff_client_of_engine(engine, TIMEOUT_MS);
+    EXPECT(t, t->client != NULL);
+}
+
+struct clean {
+    const char *before, *after, *undone;
+};
+
+static const char *clean_state(struct test *t, const struct scenario *scenario, int steps)
+{
+    struct stage stage;
+
+    stage_init(&stage);
+    scenario->given(t, &stage);
+    if (steps > 0)
+        EXPECT_OK(t, scenario->act(t, &stage));
+    if (steps > 1)
+        scenario->undone(t, &stage);
+    return dump_of(t, stage.ns);
+}
+
+/* Only a lack of memory, or the truth that nobody knows. */
+static void check_truth(struct test *t, const struct scenario *scenario, long long n,
+                        const struct clean *clean, ff_status status, const char *now)
+{
+    const bool is_before = !strcmp(now, clean->before);
+    const bool is_after = !strcmp(now, clean->after);
+    const bool is_undone = clean->undone && !strcmp(now, clean->undone);
+
+    if (status == FF_NO_MEMORY && (scenario->flags & MANY))
+        return;
+    if (status == FF_OK                ? is_after
+        : status == FF_OUTCOME_UNKNOWN ? is_before || is_after
+                                       : status == FF_NO_MEMORY && (is_before || is_undone))
+        return;
+    (void)printf("# is:\n%s# was:\n%s", now, clean->before);
+    FAIL(t, "%s, allocation %lld%s: %s (%s) and the state is %s", scenario->name, n,
+         atomic_load(&lasting) ? " and all after" : "", ff_status_code(status),
+         status == FF_OK ? "" : t->err.message,
+         is_before  ? "before"
+         : is_after ? "after"
+                    : "neither");
+}
+
+/* False: the act asks for fewer than n. */
+static bool run_once(struct test *t, const struct scenario *scenario, long long n, bool all_after,
+                     const struct clean *clean)
+{
+    struct stage stage;
+    ff_status status;
+    const char *now;
+    bool applied;
+
+    stage_init(&stage);
+    scenario->given(t, &stage);
+    arm(n, all_after);
+    status = scenario->act(t, &stage);
+    disarm();
+    now = dump_of(t, stage.ns);
+    check_truth(t, scenario, n, clean, status, now);
+    applied = strcmp(now, clean->before) != 0 && !(scenario->flags & MANY);
+    if (applied && (scenario->flags & AGAIN_CHANGES))
+        return atomic_load(&failures) > 0;
+    status = scenario->act(t, &stage);
+    if (status != (applied ? scenario->again : FF_OK))
+        FAIL(t, "%s, allocation %lld: the repeat answered %s: %s", scenario->name, n,
+             ff_status_code(status), t->err.message);
+    if ((!clean->undone || strcmp(now, clean->undone) != 0) &&
+        strcmp(dump_of(t, stage.ns), clean->after) != 0)
+        FAIL(t, "%s, allocation %lld: the repeat left another state", scenario->name, n);
+    return atomic_load(&failures) > 0;
+}
+
+static void sweep_scenario(struct test *t, const struct scenario *scenario, size_t *ret_sites)
+{
+    const struct clean clean = {clean_state(t, scenario, 0), clean_state(t, scenario, 1),
+                                scenario->undone ? clean_state(t, scenario, 2) : NULL};
+
+    for (int all_after = 0; all_after < 2; all_after++)
+        for (long long n = 1; n < N_MAX && run_once(t, scenario, n, all_after, &clean); n++)
+            (*ret_sites)++;
+    expect_sound(t, t->client);
+}
+
+static void every_call(struct test *t)
+{
+    size_t sites = 0;
+
+    open_quiet(t);
+    for (size_t i = 0; i < scenario_count; i++)
+        sweep_scenario(t, &scenarios[i], &sites);
+    (void)printf("# %zu calls, %zu failed allocations\n", scenario_count, sites);
+}
+
+/* ---- more than a batch has room for at once ---- */
+
+static ff_status submit_crowd(struct test *t, struct stage *s)
+{
+    struct ff_submission *const items = keep(t, CROWD * sizeof *items);
+    struct ff_submitted *const results = keep(t, CROWD * sizeof *results);
+    char(*const keys)[8] = keep(t, CROWD * sizeof *keys);
+    char *const input = text_of(t, 1000, 'x');
+    ff_status status;
+
+    for (size_t i = 0; i < CROWD; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "k%03zu", i);
+        items[i] = submission();
+        items[i].ns = items[i].lane = s->ns;
+        items[i].kind = items[i].idempotency_key = keys[i];
+        items[i].input = (struct ff_str){input, 1000};
+    }
+    status = ff_submit(t->client, items, CROWD, results, &t->err);
+    for (size_t i = 0; status == FF_OK && i < CROWD; i++)
+        if (results[i].status != FF_OK) {
+            t->err = results[i].error;
+            return results[i].status;
+        }
+    return status;
+}
+
+static ff_status claim_crowd(struct test *t, struct stage *s)
+{
+    const char *const lane = s->ns;
+    struct ff_claim_request r = claim_request();
+    struct ff_tasks tasks = {0};
+    ff_status status;
+
+    r.lanes = &lane;
+    r.lane_count = 1;
+    r.max = 256;
+    r.request_id = s->ns;
+    status = ff_claim(t->client, &r, &tasks, &t->err);
+    if (status == FF_OK && tasks.count != CROWD)
+        status = t->err.status = FF_INTERNAL;
+    ff_answer_free(&tasks);
+    return status;
+}
+
+/* In part done is allowed here, since a crowd that does not fit is halved; the rest is not. */
+static void crowd_once(struct test *t, long long n, bool all_after, bool *ret_hit)
+{
+    struct stage stage;
+    ff_status status;
+
+    stage_init(&stage);
+    arm(n, all_after);
+    status = submit_crowd(t, &stage);
+    *ret_hit = atomic_load(&failures) > 0;
+    disarm();
+    if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
+        FAIL(t, "submit crowd, allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
+    EXPECT_OK(t, submit_crowd(t, &stage));
+    arm(n, all_after);
+    status = claim_crowd(t, &stage);
+    *ret_hit = *ret_hit || atomic_load(&failures) > 0;
+    disarm();
+    if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
+        FAIL(t, "claim crowd, allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
+}
+
+static void crowds(struct test *t)
+{
+    const long long step = is_full_run() ? 1 : 23;
+    size_t sites = 0;
+    bool hit = true;
+
+    open_quiet(t);
+    for (int all_after = 0; all_after < 2; all_after++, hit = true)
+        for (long long n = 1; hit; n += step, sites++)
+            crowd_once(t, n, all_after, &hit);
+    (void)printf("# %zu failed allocations\n", sites);
+}
+
+/* ---- from opening to closing ---- */
+
+static ff_status whole_life(struct test *t, struct ff_client **client)
+{
+    struct ff_submission item = submission();
+    struct ff_claim_request r = claim_request();
+    struct ff_options options = {.size = sizeof options, .instance_tag = "i", .timeout_ms = 5000};
+    struct ff_submitted submitted;
+    struct ff_tasks tasks = {0};
+    ff_status status;
+
+    FF_TRY(ff_open(t->url, &options, client, &t->err));
+    status = ff_submit(*client, &item, 1, &submitted, &t->err);
+    if (status == FF_OK)
+        status = submitted.status;
+    if (status == FF_OK)
+        status = ff_claim(*client, &r, &tasks, &t->err);
+    ff_answer_free(&tasks);
+    return status;
+}
+
+/* With threads: which allocation is the n-th is up to chance, that none of them hurts is not. */
+static void opening(struct test *t)
+{
+    size_t sites = 0;
+
+    for (int all_after = 0; all_after < 2; all_after++) {
+        bool hit = true;
+
+        for (long long n = 1; hit; n++, sites++) {
+            struct ff_client *client = NULL;
+            ff_status status;
+
+            arm(n, all_after);
+            status = whole_life(t, &client);
+            hit = atomic_load(&failures) > 0;
+            disarm();
+            if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
+                FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
+            if (status != FF_OK && !client)
+                EXPECT(t, status == FF_NO_MEMORY);
+            (void)ff_close(client, 5000);
+        }
+    }
+    (void)printf("# %zu failed allocations\n", sites);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+}
+
+const struct fault_case alloc_cases[] = {
+    {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
+    {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
+    {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},
+    {0},
+};
