@@ -6,8 +6,8 @@
 -- out:  cells claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
 --       no timer is set; hops, drains and claimable are 0 or 1; `contact` is the ff_meta value of
---       that name or null. Sorted by their index, the subqueries cannot turn into a walk of the table when
---       statistics are old.
+--       that name or null. Sorted by their index, the subqueries cannot turn into a walk of the
+--       table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution WHERE due_at_ms IS NOT NULL) AS due_at_ms,
        CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox WHERE dispatched_at_ms IS NULL)
