@@ -607,6 +607,34 @@ static void test_cascade__the_reconciler_leaves_young_hops_alone(void **state)
     world_settle(&w);
 }
 
+/* Retention: the flow first, its members after it, nothing of them left. */
+static void test_cascade__a_flow_is_forgotten_as_a_whole(void **state)
+{
+    const struct ff_uuid old = world_given_flow(&w, "a b c:any | a>c b>c");
+    const struct ff_uuid young = world_given_flow(&w, "x y | x>y");
+    struct ff_retention_in in = {.limit = 10, .retention_ms = 1000};
+    struct ff_retention_out out;
+
+    (void)state;
+    world_end(&w, old, "a", "ok");
+    world_settle(&w);
+    world_end(&w, old, "c", "ok");
+    world_settle(&w);
+    world_end(&w, young, "x", "ok");
+    world_settle(&w);
+    w.now_ms += 5000;
+    assert_int_equal(world_run(&w, FF_OP_RETENTION_SWEEP, &in, &out), FF_OK);
+    assert_int_equal(out.removed, 1);
+    assert_int_equal(world_flow(&w, old)->state, FF_FLOW_REMOVED);
+    world_settle(&w);
+    assert_null(world_flow(&w, old));
+    assert_string_equal(world_states(&w, old), "");
+    assert_int_equal(w.row_count[FF_TABLE_EXECUTION], 2);
+    assert_int_equal(w.row_count[FF_TABLE_EDGE], 1);
+    assert_int_equal(w.row_count[FF_TABLE_EDGE_GROUP], 1);
+    assert_int_equal(w.row_count[FF_TABLE_OUTBOX], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,6 +666,7 @@ int main(void)
         TEST(growing_twice_is_growing_once),
         TEST(a_failing_hop_backs_off_and_stays),
         TEST(the_reconciler_leaves_young_hops_alone),
+        TEST(a_flow_is_forgotten_as_a_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
