@@ -2,9 +2,10 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 ARGS    ?=
+SEEDS   ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full bench lint install format clean
+.PHONY: help setup build run test test-full sim bench lint install format clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +28,12 @@ test: ## Run all rings of tests (below 20 minutes on 2 cores)
 test-full: ## Run all rings at full size; takes much longer
 	@tools/setup full
 	@tests/run --full $(ARGS)
+
+sim: ## Simulate SEEDS worlds, optimised and with assertions (ARGS: see tests/sim/README.md)
+	@tools/setup full
+	@cmake --preset release -B build/sim -DFF_TESTS=ON >/dev/null
+	@cmake --build build/sim --target ff-sim
+	@build/sim/tests/ff-sim --seeds $(SEEDS) $(ARGS)
 
 bench: build ## Measure the release on SQLite and a private Postgres
 	@tools/setup full

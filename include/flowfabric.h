@@ -91,6 +91,7 @@ struct ff_error {
     ff_status status;
     char field[96];    /* which input field is meant, or empty */
     char outcome[16];  /* for NOT_ACTIVE and ALREADY_TERMINAL: how it ended, or empty */
+    bool repeatable;   /* for OUTCOME_UNKNOWN: saying exactly the same again is safe */
     char message[320]; /* lower case, no full stop */
 };
 

@@ -29,6 +29,7 @@ static ff_status claim_in(struct ff_job *job, const struct ff_claim_request *giv
     in->worker_instance_id = ff_job_text(job, given->worker_instance_id);
     in->namespace = ff_job_text(job, given->ns);
     in->request_id = ff_job_text(job, given->request_id);
+    job->repeatable = given->request_id != NULL;
     in->max = given->max ? given->max : 1;
     in->lease_ttl_ms = given->lease_ttl_ms ? given->lease_ttl_ms : FF_LEASE_TTL_MS_DEFAULT;
     in->lane_count = has_lanes ? given->lane_count : 1;

@@ -47,7 +47,7 @@ ff_status ff_info_from_row(struct ff_arena *arena, const struct ff_execution *ro
 
     if (!state)
         return ff_fail(reterr, FF_SCHEMA, "state %d is not known to this version", (int)row->state);
-    FF_TRY(ff_policy_unpack(row->policy, &policy, reterr));
+    ff_policy_read(row->policy, &policy);
     *info = (struct ff_info){
         .ns = ff_api_text(arena, row->namespace),
         .lane = ff_api_text(arena, row->lane),

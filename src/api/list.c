@@ -224,7 +224,7 @@ static void where_count(struct where *where, const struct ff_job *job,
     if (!job)
         where->trouble =
             ff_fail(&where->error, FF_OUTCOME_UNKNOWN, "%s", ff_status_text(FF_OUTCOME_UNKNOWN));
-    else if (ff_status_retryable(status))
+    else if (ff_status_retryable(status) || status == FF_OUTCOME_UNKNOWN)
         where->trouble = ff_job_answer(job, &where->error);
 }
 

@@ -173,6 +173,7 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     FF_TRY(ff_submission_in(client, job, &item, in, reterr));
     FF_TRY(submit_id(client, item.execution_id, in, reterr));
+    job->repeatable = in->own_id || item.idempotency_key;
     job->in = in;
     return ff_submit_prepare(in, settings, &job->arena, reterr);
 }

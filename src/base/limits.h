@@ -70,6 +70,7 @@
 #define FF_RETENTION_SCAN_ROWS 500
 #define FF_BRAKE_MS_MAX        30000
 #define FF_CLOCK_JUMP_MS       5000
+#define FF_CONTACT_GAP_MS      2000 /* a pulse was missed: contact is broken */
 #define FF_CONTACT_WRITE_MS    10000
 
 /* The cascade. */

@@ -60,7 +60,8 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
         struct ff_work work = work_of(batch, job, env);
 
         if (batch->count > 0 &&
-            (batch->count >= FF_BATCH_OPS_MAX || batch->rows.entry_count >= FF_BATCH_ROWS_MAX ||
+            (batch->count >= FF_BATCH_OPS_MAX ||
+             batch->rows.entry_count + batch->rows.scan_rows >= FF_BATCH_ROWS_MAX ||
              bytes + job->bytes > FF_BATCH_BYTES_MAX))
             return;
         ff_list_remove(&job->link);

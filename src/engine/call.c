@@ -149,6 +149,7 @@ static struct waiter *waiter_new(size_t slots)
 /* The job is still out: take it back, or leave it to `done` and answer in its place. */
 static struct ff_job *part_with(struct ff_engine *engine, struct ff_job *job, struct slot *slot)
 {
+    const bool repeatable = job->repeatable;
     const ff_giving_up how = ff_engine_give_up(engine, job);
     struct ff_error late;
     struct ff_job *stand_in;
@@ -173,6 +174,7 @@ static struct ff_job *part_with(struct ff_engine *engine, struct ff_job *job, st
     stand_in = ff_calloc(1, sizeof *stand_in);
     if (stand_in) {
         stand_in->error = late;
+        stand_in->error.repeatable = late.status == FF_OUTCOME_UNKNOWN && repeatable;
         stand_in->status = late.status;
     }
     return stand_in;

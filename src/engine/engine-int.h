@@ -17,6 +17,7 @@
 #define FF_EXECUTORS_MAX 8
 #define FF_READERS_MAX   16
 #define FF_WAKE_SLOTS    64
+#define FF_HINT_MS       50 /* a hint is out of the house after this long, or lost */
 
 /* Unbroken contact with the store, in the store's time: what the lapse brake looks at. */
 struct ff_contact {
@@ -62,7 +63,9 @@ struct ff_engine {
     struct ff_arena worker_arena;
     struct ff_hashmap workers; /* instance id -> when it was written down last */
     struct ff_counters stats;
-    _Atomic int64_t under_way; /* jobs handed over and not answered */
+    _Atomic int64_t hint_until_mono_ms; /* a hint may still wait to be sent */
+    _Atomic int resolving;              /* executors that ask about a commit */
+    _Atomic int64_t under_way;          /* jobs handed over and not answered */
     _Atomic bool stopping;
     bool closed;
 };

@@ -81,7 +81,7 @@ static void *executor_main(void *arg)
         case FF_WAITS_NOTHING:
             break;
         case FF_WAITS_WORK:
-            ff_queue_wait(&engine->queue, executor->which, STORE_WAIT_MS * 10);
+            ff_queue_wait(&engine->queue, ff_executor_takes(executor), STORE_WAIT_MS * 10);
             break;
         case FF_WAITS_STORE:
             executor->session->ops->wait(executor->session, STORE_WAIT_MS);
@@ -248,6 +248,12 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
     ff_engine_expire_parked(engine, INT64_MAX);
     while (engine->thread_count > 0 && !quiet(engine) && ff_engine_mono_ms(engine) < until_ms)
         sleep_until(engine, until_ms, 2);
+    /* A process that submits and leaves should still wake somebody. */
+    while (engine->thread_count > 0 &&
+           atomic_load(&engine->hint_until_mono_ms) > ff_engine_mono_ms(engine)) {
+        (void)engine->store->ops->notified(engine->store);
+        sleep_until(engine, until_ms, 2);
+    }
     loops = ff_supervisor_in_flight(&engine->supervisor);
     stop_threads(engine);
     for (size_t i = 0; i < engine->executor_count; i++)

@@ -50,11 +50,6 @@ void ff_executor_done(struct ff_executor *executor)
     ff_batch_done(&executor->batch);
 }
 
-bool ff_executor_idle(const struct ff_executor *executor)
-{
-    return executor->stage == FF_EXECUTOR_IDLE && ff_list_empty(&executor->groups);
-}
-
 /* --- groups: what must be run again --- */
 
 static struct ff_group *group_new(struct ff_executor *executor, struct ff_list *jobs, size_t count,
@@ -124,6 +119,14 @@ static void again(struct ff_executor *executor, bool split, uint32_t reruns)
 
 /* --- taking --- */
 
+/* While one executor asks about a commit, the others do its work too. */
+ff_lane_of_work ff_executor_takes(const struct ff_executor *executor)
+{
+    if (executor->which == FF_TAKE_NORMAL && atomic_load(&executor->engine->resolving) > 0)
+        return FF_TAKE_ALL;
+    return executor->which;
+}
+
 static bool take(struct ff_executor *executor, struct ff_list *jobs, uint32_t *ret_reruns)
 {
     struct ff_list_node *const node = ff_list_pop_front(&executor->groups);
@@ -138,7 +141,8 @@ static bool take(struct ff_executor *executor, struct ff_list *jobs, uint32_t *r
         ff_free(group);
         return true;
     }
-    return ff_queue_take(&executor->engine->queue, executor->which, FF_BATCH_OPS_MAX, jobs) > 0;
+    return ff_queue_take(&executor->engine->queue, ff_executor_takes(executor), FF_BATCH_OPS_MAX,
+                         jobs) > 0;
 }
 
 static int32_t lock_wait_ms(const struct ff_executor *executor)
@@ -391,8 +395,29 @@ static void decide(struct ff_executor *executor)
     }
 }
 
+/* Callers whose time is over while we ask: nobody can tell them more than this. */
+static void answer_overdue(struct ff_executor *executor)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(executor->engine);
+    struct ff_list overdue;
+
+    ff_list_init(&overdue);
+    FF_LIST_FOR_EACH(node, &executor->batch.jobs)
+    {
+        if (ff_list_item(node, struct ff_job, link)->deadline_mono_ms > mono_ms)
+            continue;
+        ff_list_remove(node);
+        ff_list_push_back(&overdue, node);
+        executor->batch.count--;
+    }
+    ff_engine_fail_jobs(executor->engine, &overdue, FF_OUTCOME_UNKNOWN,
+                        "the store does not say in time whether this was applied");
+}
+
 static void resolve(struct ff_executor *executor)
 {
+    atomic_fetch_add(&executor->engine->resolving, 1);
+    ff_queue_wake(&executor->engine->queue);
     executor->engine->stats.unknowns++;
     executor->resolve_since_mono_ms = ff_engine_mono_ms(executor->engine);
     ff_log(FF_LOG_WARN, "engine", "commit without answer, asking the store code=%s",
@@ -453,11 +478,13 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
                             "the store does not say whether this was applied");
     } else {
         note_loss(executor);
+        answer_overdue(executor);
         stop_for_a_while(executor);
         *ret_at_mono_ms = executor->retry_at_mono_ms;
         executor->call.kind = FF_CALL_READ; /* marks: not asked again yet */
         return FF_WAITS_TIME;
     }
+    atomic_fetch_sub(&engine->resolving, 1);
     return FF_WAITS_NOTHING;
 }
 

@@ -37,7 +37,6 @@ struct ff_executor {
     struct ff_call call;
     struct ff_batch batch;
     struct ff_list groups;    /* before anything new */
-    struct ff_group *group;   /* the one whose jobs are in `batch` */
     int64_t retry_at_mono_ms; /* the store is away: not before then */
     int64_t backoff_ms;
     int64_t resolve_since_mono_ms;
@@ -56,8 +55,8 @@ void ff_executor_done(struct ff_executor *executor);
 
 /* Does what can be done now. `*ret_at_mono_ms` is INT64_MAX unless a time is waited for. */
 ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono_ms);
-/* Nothing of this executor is under way. */
-bool ff_executor_idle(const struct ff_executor *executor);
+/* What this executor takes from the queue now. */
+ff_lane_of_work ff_executor_takes(const struct ff_executor *executor);
 /* Drops whatever is under way: the engine is closing and will not wait. */
 void ff_executor_abort(struct ff_executor *executor);
 

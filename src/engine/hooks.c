@@ -30,9 +30,9 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
         const int64_t mono_passed_ms = mono_ms - contact->last_mono_ms;
         const int64_t jump_ms = store_passed_ms - mono_passed_ms;
 
-        /* The clock jumped, or we slept: whatever happened meanwhile, nobody could renew. */
+        /* The clock jumped, or we or the store slept: meanwhile nobody could renew. */
         if (jump_ms > FF_CLOCK_JUMP_MS || jump_ms < -FF_CLOCK_JUMP_MS ||
-            mono_passed_ms > FF_CLOCK_JUMP_MS)
+            mono_passed_ms > FF_CONTACT_GAP_MS)
             contact->since_ms = now_ms;
     } else {
         contact->since_ms = now_ms;
@@ -266,8 +266,10 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     if (slots)
         (void)ff_engine_unpark(engine, slots);
     ff_cascade_committed(engine, batch);
-    if (engine->store->facts.notify)
+    if (engine->store->facts.notify) {
         engine->store->ops->notify(engine->store);
+        atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);
+    }
 }
 
 /* --- ending jobs --- */
@@ -317,6 +319,7 @@ void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_stat
         struct ff_job *const job = ff_job_pop(jobs);
 
         job->status = ff_fail(&job->error, status, "%s", message);
+        job->error.repeatable = status == FF_OUTCOME_UNKNOWN && job->repeatable;
         ff_engine_end_job(engine, job);
     }
 }

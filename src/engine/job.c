@@ -19,6 +19,7 @@ struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint)
     if (!job)
         return NULL;
     job->type = &ff_op_types[op];
+    job->repeatable = job->type->flags & FF_OPF_REPEATABLE;
     job->deadline_mono_ms = INT64_MAX;
     job->bytes = sizeof *job + JOB_CHUNK_BYTES + bytes_hint;
     ff_arena_init(&job->arena, JOB_CHUNK_BYTES, FF_ARENA_BYTES_MAX);

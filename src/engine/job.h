@@ -30,6 +30,7 @@ struct ff_job {
     void *out; /* written by the last apply */
     struct ff_uuid seed;
     size_t bytes;               /* counted against the queue */
+    bool repeatable;            /* a repeat after an unknown outcome is safe */
     bool large;                 /* prefer the second executor */
     int64_t deadline_mono_ms;   /* INT64_MAX: none */
     int64_t wait_until_mono_ms; /* claims: an empty answer is parked until then; 0: never */

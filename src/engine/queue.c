@@ -51,8 +51,13 @@ static ff_status refusal(const struct ff_queue *queue, const struct ff_job *job)
 {
     if (queue->closed)
         return FF_CLOSED;
+    /* New work may fill the queue up to four fifths: whoever holds a lease always finds room to
+     * renew it and to say a last word. Background jobs are few and never refused. */
+    const size_t share = job->type->cls == FF_CLASS_WORKER ? 5 : 4;
+
     if (job->type->cls != FF_CLASS_BACKGROUND &&
-        (queue->count >= FF_QUEUE_OPS_MAX || queue->bytes + job->bytes > FF_QUEUE_BYTES_MAX))
+        (queue->count >= FF_QUEUE_OPS_MAX / 5 * share ||
+         queue->bytes + job->bytes > (size_t)FF_QUEUE_BYTES_MAX / 5 * share))
         return FF_OVERLOADED;
     return FF_OK;
 }

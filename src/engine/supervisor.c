@@ -24,6 +24,7 @@
 #define PULSE_BUSY_MS 250   /* somebody waits for work that only the pulse can announce */
 #define REAP_MS       15000 /* sessions that stopped in the middle of a pipeline for so long end */
 #define EXPIRY_MS     20    /* how often deadlines of waiting jobs are looked at */
+#define PUMP_MS       5     /* how often a hint that waits to be sent is moved on */
 #define NOTIFIED_MS   20    /* how often hints of other processes are looked at while claims wait */
 
 /* --- what each loop asks for --- */
@@ -76,13 +77,8 @@ static void *fill_prune(struct ff_engine *engine, struct ff_arena *arena)
 
 static void *fill_contact(struct ff_engine *engine, struct ff_arena *arena)
 {
-    struct ff_contact_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    pthread_mutex_lock(&engine->lock);
-    if (in)
-        in->since_ms = engine->contact.since_ms;
-    pthread_mutex_unlock(&engine->lock);
-    return in;
+    (void)engine;
+    return ff_arena_alloc(arena, sizeof(struct ff_contact_in));
 }
 
 static void *fill_find(struct ff_engine *engine, struct ff_arena *arena, ff_find_what what,
@@ -247,8 +243,11 @@ void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms)
     int64_t *const heap = supervisor->delay_hints;
     size_t at = supervisor->delay_hint_count;
 
-    if (at == FF_DELAY_HINTS)
-        return; /* the pulse will find it */
+    if (at == FF_DELAY_HINTS) { /* one of the later half makes room; the pulse will find it */
+        if (heap[--at] <= due_ms)
+            return;
+        supervisor->delay_hint_count--;
+    }
     supervisor->delay_hint_count++;
     for (; at > 0 && heap[(at - 1) / 2] > due_ms; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
@@ -429,7 +428,10 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
 /* The pulse, the list of capability sets, or the end of stuck sessions: one at a time. */
 static void start_read(struct ff_supervisor *supervisor, int block)
 {
-    const struct ff_in_pulse pulse = {.contact = FF_STR("contact")};
+    const struct ff_scan_filter *const filter = &supervisor->engine->options.filter;
+    const struct ff_in_pulse pulse = {.contact = FF_STR("contact"),
+                                      .namespace = filter->namespace,
+                                      .instance_tag = filter->instance_tag};
     const struct ff_in_sessions_reap reap = {.stuck_ms = REAP_MS};
     size_t param_count = 0;
 
@@ -575,9 +577,17 @@ static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
     if (!ff_list_empty(&engine->parked))
         next_ms = ff_min_i64(next_ms, mono_ms + NOTIFIED_MS);
     pthread_mutex_unlock(&engine->lock);
+    if (atomic_load(&engine->hint_until_mono_ms) > mono_ms)
+        next_ms = ff_min_i64(next_ms, mono_ms + PUMP_MS);
     if (atomic_load(&engine->under_way) > 0)
         next_ms = ff_min_i64(next_ms, supervisor->next_expiry_mono_ms);
     return ff_max_i64(next_ms, mono_ms);
+}
+
+/* A hint of ours may still be on its way: notified() moves it on. */
+static bool hint_waits(const struct ff_engine *engine, int64_t mono_ms)
+{
+    return atomic_load(&engine->hint_until_mono_ms) > mono_ms;
 }
 
 int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
@@ -597,7 +607,7 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
             ff_min_i64(supervisor->next_pulse_mono_ms, mono_ms + PULSE_BUSY_MS);
     choose_ticks(supervisor, mono_ms, due);
     pthread_mutex_unlock(&engine->lock);
-    if (parked && engine->store->ops->notified(engine->store))
+    if ((parked || hint_waits(engine, mono_ms)) && engine->store->ops->notified(engine->store))
         ff_engine_unpark(engine, UINT64_MAX);
     if (!supervisor->pulsing)
         next_read(supervisor, mono_ms);

@@ -98,6 +98,10 @@ ff_status ff_lease_check(const struct ff_execution *execution, const struct ff_l
         return ff_fail(reterr, FF_STALE_LEASE, "lease is not the current one");
     if (own && !ff_str_is_null(said->hash) && !ff_str_is_null(execution->last_hash))
         return ff_fail(reterr, FF_CONFLICT, "the holder of this lease has said otherwise before");
+    /* It gave the execution back, and somebody else has it now. */
+    if (ff_state_is_leased(execution->state) &&
+        !ff_state_is_terminal((int32_t)ff_lease_last_state(execution)))
+        return ff_fail(reterr, FF_STALE_LEASE, "somebody else holds the lease now");
     return not_active(execution, own, reterr);
 }
 

@@ -229,6 +229,12 @@ ff_status ff_policy_unpack(struct ff_str packed, struct ff_policy *ret, struct f
     return FF_OK;
 }
 
+void ff_policy_read(struct ff_str packed, struct ff_policy *ret)
+{
+    if (ff_policy_unpack(packed, ret, NULL) != FF_OK)
+        ff_policy_default(ret);
+}
+
 int64_t ff_policy_backoff(const struct ff_policy *policy, int32_t retry_count, uint32_t random)
 {
     double delay = (double)ff_max_i64(policy->delay_ms, 0);

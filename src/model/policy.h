@@ -41,6 +41,9 @@ struct ff_str ff_policy_pack(const struct ff_policy *policy, struct ff_arena *ar
 /* Unreadable bytes are our own bug or a newer binary's: FF_INTERNAL. */
 FF_MUST_CHECK ff_status ff_policy_unpack(struct ff_str packed, struct ff_policy *ret,
                                          struct ff_error *reterr);
+/* For rules: an unreadable policy counts as the default. It is a newer binary's, and must neither
+ * stop a lane nor keep an execution alive for ever. */
+void ff_policy_read(struct ff_str packed, struct ff_policy *ret);
 /* Delay before retry number retry_count + 1. `random` decides the jitter. Never negative, never
  * above FF_DURATION_MS_MAX, whatever the numbers. */
 int64_t ff_policy_backoff(const struct ff_policy *policy, int32_t retry_count, uint32_t random);

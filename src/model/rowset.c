@@ -267,6 +267,7 @@ struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct f
         rows->scans_end = &scan->next;
     }
     scan->limit += limit;
+    rows->scan_rows += (uint64_t)limit;
     return scan;
 }
 

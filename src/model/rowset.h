@@ -58,6 +58,7 @@ struct ff_rowset {
     struct ff_entry *entries[FF_TABLE_COUNT];
     struct ff_entry **entries_end[FF_TABLE_COUNT];
     uint32_t entry_count;
+    uint64_t scan_rows; /* that the scans may bring: the sum of their limits */
     struct ff_scan *scans;
     struct ff_scan **scans_end;
     struct ff_event **events; /* in order of happening */

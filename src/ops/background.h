@@ -64,8 +64,10 @@ struct ff_prune_out {
     bool full;
 };
 
+/* Contact is judged when the batch is applied, not when it is asked for: in between may lie the
+ * outage. */
 struct ff_contact_in {
-    int64_t since_ms; /* unbroken contact of this process since then */
+    char nothing;
 };
 
 struct ff_worker_touch_in {

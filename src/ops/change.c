@@ -36,9 +36,7 @@ void ff_execution_move(struct ff_work *work, struct ff_execution *execution, ff_
     assert(ff_state_move_ok((ff_state)execution->state, to));
     ff_execution_touch(work, execution);
     execution->state = (int32_t)to;
-    /* Ops that lead to a lease have read the policy before; elsewhere it does not matter. */
-    if (ff_policy_unpack(execution->policy, &policy, NULL) != FF_OK)
-        ff_policy_default(&policy);
+    ff_policy_read(execution->policy, &policy);
     execution->due_at_ms = ff_due(execution, &policy);
 }
 

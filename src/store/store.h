@@ -97,7 +97,8 @@ struct ff_store;
 struct ff_store_ops {
     ff_status (*session_new)(struct ff_store *store, struct ff_session **ret,
                              struct ff_error *reterr);
-    /* Hint to other processes that something has been committed. Coalesced, never blocks. */
+    /* Hint to other processes that something has been committed. Coalesced, never blocks: what
+     * cannot be sent at once goes out with a later notify() or notified(). */
     void (*notify)(struct ff_store *store);
     /* True if another process hinted, or the file changed, since the last call. Never blocks. */
     bool (*notified)(struct ff_store *store);

@@ -99,13 +99,13 @@ FF_CONFORMANCE(execution_claim, oldest_first_inside_a_priority)
 
 FF_CONFORMANCE(execution_claim, items_of_one_call_keep_their_order)
 {
-    struct ff_submission items[24];
-    struct ff_submitted results[24];
+    struct ff_submission items[20];
+    struct ff_submitted results[20];
 
-    for (size_t i = 0; i < 24; i++)
+    for (size_t i = 0; i < 20; i++)
         items[i] = submission();
-    EXPECT_OK(t, ff_submit(t->client, items, 24, results, &t->err));
-    for (size_t i = 0; i < 24; i++)
+    EXPECT_OK(t, ff_submit(t->client, items, 20, results, &t->err));
+    for (size_t i = 0; i < 20; i++)
         EXPECT_TEXT(t, results[i].execution_id, given_claimed_next(t).id);
 }
 

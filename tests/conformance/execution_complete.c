@@ -126,7 +126,7 @@ FF_CONFORMANCE(execution_complete, result_has_limits)
 FF_CONFORMANCE(execution_complete, many_in_one_call_each_have_their_answer)
 {
     struct ff_completion items[50];
-    struct ff_task_result results[50];
+    struct ff_task_result *const results = keep(t, 50 * sizeof *results);
     struct held *const held = keep(t, 50 * sizeof *held);
     struct ff_claim_request r = claim_request();
 

@@ -194,7 +194,7 @@ ff_status touch_worker(struct test *t, struct stage *s)
 
 ff_status write_contact(struct test *t, struct stage *s)
 {
-    const struct ff_contact_in in = {.since_ms = ff_engine_now_ms(t->client->engine)};
+    const struct ff_contact_in in = {0};
 
     (void)s;
     return run_op(t, FF_OP_META_CONTACT, &in, sizeof in, NULL, 0);

@@ -363,17 +363,20 @@ static void *in_of_worker(struct sim *sim, const struct word *word, struct ff_ar
     }
 }
 
+/* One tag, or so many that there may be more than an execution can have. */
 static void *in_of_tag(const struct word *word, struct ff_str token, struct ff_arena *arena)
 {
     struct ff_tag_op_in *const in = ff_arena_alloc(arena, sizeof *in);
 
     assert(in);
     in->id = word->note->id;
-    in->tags = ff_arena_array(arena, 1, sizeof *in->tags);
+    in->tag_count = word->b == 2 ? 20 : 1;
+    in->tags = ff_arena_array(arena, in->tag_count, sizeof *in->tags);
     assert(in->tags);
-    in->tags[0] = (struct ff_tag_in){word->a ? FF_STR("colour") : FF_STR("size"),
-                                     word->bare ? ff_str_null() : token};
-    in->tag_count = 1;
+    for (size_t i = 0; i < in->tag_count; i++)
+        in->tags[i] =
+            (struct ff_tag_in){ff_arena_printf(arena, "tag-%d", (int)(word->a * 10 + (int64_t)i)),
+                               word->bare ? ff_str_null() : token};
     return in;
 }
 

@@ -124,26 +124,37 @@ static const char *op_name(const struct word *word)
     return ff_op_types[word->op].name;
 }
 
-void book_effect(struct sim *sim, struct word *word, uint64_t commit)
+void book_effect(struct sim *sim, struct word *word, const struct model_commit *commit)
 {
-    if (word->applied && word->applied != commit && !word->renewable)
+    const uint64_t number = commit->number;
+
+    if (word->applied && word->applied != number && !word->renewable)
         sim_fail(sim, "t%u %s took effect twice, in commits %" PRIu64 " and %" PRIu64, word->number,
-                 op_name(word), word->applied, commit);
-    if (!word->applied && word->asks[KNOWN_OUT] == 0 && word->asks[KNOWN_MAYBE] == 0)
-        sim_fail(sim,
-                 "t%u %s took effect in commit %" PRIu64
-                 " although its callers were told that it had not",
-                 word->number, op_name(word), commit);
-    word->applied = commit;
+                 op_name(word), word->applied, number);
+    if (word->applied != number && word->asks[KNOWN_OUT] == 0) {
+        if (word->asks[KNOWN_MAYBE] == 0)
+            sim_fail(sim,
+                     "t%u %s took effect in commit %" PRIu64
+                     " although its callers were told that it had not",
+                     word->number, op_name(word), number);
+        else if (commit->begun_us > word->settled_us)
+            sim_fail(sim,
+                     "t%u %s was applied in commit %" PRIu64 ", begun after its caller had gone",
+                     word->number, op_name(word), number);
+    }
+    word->applied = number;
     word->renewable = false;
 }
 
 void book_settle(struct sim *sim, struct ask *ask, known what)
 {
-    (void)sim;
-    ask->word->asks[ask->known]--;
+    struct word *const word = ask->word;
+
+    word->asks[ask->known]--;
     ask->known = what;
-    ask->word->asks[what]++;
+    word->asks[what]++;
+    if (!ask->left || what == KNOWN_MAYBE)
+        word->settled_us = sim->now_us;
 }
 
 /* --- answers --- */
@@ -341,6 +352,8 @@ static void judge_refusal(struct sim *sim, const struct ask *ask)
         sim_sometimes(sim, SOMETIMES_REVOKED_WORD_REFUSED);
     if (is_last_word(word) && ask->status == FF_CONFLICT)
         sim_sometimes(sim, SOMETIMES_CONTRADICTION_REFUSED);
+    if (ask->status == FF_TOO_LARGE)
+        sim_sometimes(sim, SOMETIMES_UNDONE);
     if (ask->status == FF_KEY_REUSED)
         sim_sometimes(sim, SOMETIMES_KEY_REUSED);
 }

@@ -60,9 +60,10 @@ struct word {
     struct tenancy *tenancy; /* of a worker's word */
     struct word *next;       /* of the tenancy */
     uint32_t asks[KNOWN_COUNT];
-    uint64_t applied; /* number of the commit */
-    bool renewable;   /* a submission whose execution has been purged */
-    uint32_t tasks;   /* claims: how many leases that commit gave */
+    int64_t settled_us; /* when its last caller was told something, or left */
+    uint64_t applied;   /* number of the commit */
+    bool renewable;     /* a submission whose execution has been purged */
+    uint32_t tasks;     /* claims: how many leases that commit gave */
     /* what was said, so that it can be said again */
     int64_t a, b;
     bool bare;
@@ -126,7 +127,7 @@ struct word *book_word_of(struct sim *sim, struct ff_str token);
 void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed);
 struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id);
 /* A word took effect in this commit. */
-void book_effect(struct sim *sim, struct word *word, uint64_t commit);
+void book_effect(struct sim *sim, struct word *word, const struct model_commit *commit);
 /* The caller knows, or knows better than before. */
 void book_settle(struct sim *sim, struct ask *ask, known what);
 /* Judges an answer. */

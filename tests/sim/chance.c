@@ -289,7 +289,7 @@ static void hold(struct sim *sim)
 {
     static const ff_table tables[] = {FF_TABLE_EXECUTION, FF_TABLE_EXECUTION, FF_TABLE_EXECUTION,
                                       FF_TABLE_DEDUP,     FF_TABLE_LANE,      FF_TABLE_META,
-                                      FF_TABLE_CLAIM,     FF_TABLE_TAG};
+                                      FF_TABLE_CLAIM,     FF_TABLE_TAG,       FF_TABLE_TAG};
     const ff_table table = tables[sim_below(sim, STREAM_FAULT, FF_ARRAY_LEN(tables))];
     const size_t there = model_slot_count(sim->model, table);
     const uint64_t wanted = 1 + sim_below(sim, STREAM_FAULT, 20);

@@ -183,7 +183,7 @@ static void check_execution(struct at *at, const struct model_change *change)
         return;
     }
     if (!old) {
-        book_effect(at->sim, at->note->submit, at->commit->number);
+        book_effect(at->sim, at->note->submit, at->commit);
         at->note->exists = true;
         if (!reachable(FF_STATE_NONE, new->state, new->version))
             wrong(at, "born in a state nobody is born in");
@@ -204,7 +204,7 @@ static void effect_of_note(const struct at *at, struct ff_str text, ff_op_id op)
     struct word *const word = book_word_of(at->sim, text);
 
     if (word && word->op == op)
-        book_effect(at->sim, word, at->commit->number);
+        book_effect(at->sim, word, at->commit);
 }
 
 static void begin_tenancy(const struct at *at, const struct ff_event *event)
@@ -237,7 +237,7 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
     if (tenancy->claim->applied != at->commit->number)
         tenancy->claim->tasks = 0;
     tenancy->claim->tasks++;
-    book_effect(sim, tenancy->claim, at->commit->number);
+    book_effect(sim, tenancy->claim, at->commit);
 }
 
 static void lease_event(const struct at *at, const struct ff_event *event)
@@ -317,7 +317,7 @@ static void delay_event(const struct at *at, const struct ff_event *event)
             if (word->op == FF_OP_EXECUTION_DELAY && word->a == event->num_a - at->commit->now_ms)
                 said = word;
         if (said) {
-            book_effect(at->sim, said, at->commit->number);
+            book_effect(at->sim, said, at->commit);
             return;
         }
     }
@@ -386,7 +386,7 @@ static void effect_of_end(const struct at *at, const struct tenancy *tenancy)
         if (word->op == FF_OP_EXECUTION_COMPLETE && word->bare)
             said = word;
     if (said)
-        book_effect(at->sim, said, at->commit->number);
+        book_effect(at->sim, said, at->commit);
     else
         wrong(at, "a lease ended by a completion nobody has asked for");
 }
@@ -462,7 +462,7 @@ static void check_payload(struct at *at, const struct model_change *change)
         return;
     }
     word->tenancy->has_result = true;
-    book_effect(at->sim, word, at->commit->number);
+    book_effect(at->sim, word, at->commit);
 }
 
 static void check_tag(struct at *at, const struct model_change *change)
@@ -471,7 +471,7 @@ static void check_tag(struct at *at, const struct model_change *change)
     struct word *const word = tag ? book_word_of(at->sim, tag->value) : NULL;
 
     if (word && word->op == FF_OP_EXECUTION_TAG)
-        book_effect(at->sim, word, at->commit->number);
+        book_effect(at->sim, word, at->commit);
 }
 
 /* The row as the commit leaves it, and what its events said. */

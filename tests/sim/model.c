@@ -204,6 +204,7 @@ struct model_tx *model_tx_new(struct model *model, struct model_session *session
     tx->model = model;
     tx->session = session;
     tx->end_us = tx->idle_since_us = INT64_MAX;
+    tx->begun_us = model->hooks.now_us(model->hooks.ctx);
     model_vec_add(model, &model->txs, tx);
     return tx;
 }
@@ -432,6 +433,7 @@ void model_tx_commit(struct model_tx *tx, bool late)
         ff_arena_array(&model->arena, tx->changes.len + 1, sizeof *list);
     struct model_commit commit = {.number = ++model->commit_count,
                                   .now_ms = tx->now_ms,
+                                  .begun_us = tx->begun_us,
                                   .changes = list,
                                   .change_count = tx->changes.len,
                                   .events = (struct ff_event *const *)tx->events.items,

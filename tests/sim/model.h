@@ -40,6 +40,7 @@ struct model_change {
 struct model_commit {
     uint64_t number; /* 1, 2, 3 ... */
     int64_t now_ms;  /* the store's time at its load */
+    int64_t begun_us;
     const struct model_change *changes;
     size_t change_count;
     struct ff_event *const *events; /* with their ids */
@@ -138,6 +139,7 @@ struct model_tx {
     int64_t end_us;
     int64_t idle_since_us; /* INT64_MAX: a call is under way */
     int64_t now_ms;
+    int64_t begun_us;
     int64_t lock_wait_us; /* how long its save waits for keys that others insert */
 };
 

@@ -27,6 +27,7 @@
     X(REPLAYED,                 "replayed")                                     \
     X(PURGED,                   "purged by retention")                          \
     X(KEY_WINDOW_OVER,          "key used again after its window")              \
+    X(UNDONE,                   "op changed rows and was undone")               \
     X(LANE_PAUSED,              "lane paused")                                  \
     X(DUPLICATE_SUBMIT,         "duplicate submit found")                       \
     X(KEY_REUSED,               "key reused for another request refused")       \

@@ -344,17 +344,18 @@ static void test_claim__twice_in_one_batch_is_one_answer(void **state)
     assert_int_equal(w.event_count, 2);
 }
 
-/* A row nobody can read must not stop the lane. */
-static void test_claim__skips_an_unreadable_policy(void **state)
+/* A newer binary's policy counts as the default. Passing such a row over made a claim of one spin:
+ * its scan was full and brought nothing. */
+static void test_claim__an_unreadable_policy_does_not_stop_the_lane(void **state)
 {
-    const struct ff_exec_id bad = given_in_lane("default", 9);
-    const struct ff_exec_id good = given_in_lane("default", 1);
+    const struct ff_exec_id odd = given_in_lane("default", 9);
     struct ff_claim_out out;
 
     (void)state;
-    world_execution(&w, bad)->policy = FF_STR("\x63");
-    assert_int_equal(world_claim(&w, "w1", 5, &out), 1);
-    assert_true(ff_exec_id_eq(out.tasks[0].id, good));
+    (void)given_in_lane("default", 1);
+    world_execution(&w, odd)->policy = FF_STR("\x63");
+    assert_int_equal(world_claim(&w, "w1", 1, &out), 1);
+    assert_true(ff_exec_id_eq(out.tasks[0].id, odd));
 }
 
 int main(void)
@@ -375,7 +376,7 @@ int main(void)
         TEST(started_once_is_started),
         TEST(an_empty_request_stays_open),
         TEST(twice_in_one_batch_is_one_answer),
-        TEST(skips_an_unreadable_policy),
+        TEST(an_unreadable_policy_does_not_stop_the_lane),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,7 +181,7 @@ static void test_lease__after_one_s_own_word_a_new_owner_changes_nothing(void **
     assert_int_equal(ask(mine, 3, HASH_A, &repeat, &error), FF_OK);
     assert_true(repeat);
     assert_hears(FF_CONFLICT, mine, 3, HASH_B);
-    assert_hears(FF_NOT_ACTIVE, mine, 3, ff_str_null());
+    assert_hears(FF_STALE_LEASE, mine, 3, ff_str_null());
     assert_hears(FF_OK, other, 5, HASH_B);
 }
 

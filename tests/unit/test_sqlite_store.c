@@ -216,13 +216,17 @@ static void test_sqlite__reads_give_rows_or_cells(void **state)
     struct fx *const f = *state;
     const struct ff_value id[] = {{.type = FF_VALUE_I64, .as.i64 = 7},
                                   {.type = FF_VALUE_UUID, .as.uuid = fx_uuid_of(2)}};
-    const struct ff_value contact = {.type = FF_VALUE_TEXT, .as.str = FF_STR("contact")};
+    const struct ff_in_pulse asked = {.contact = FF_STR("contact")};
+    struct ff_value params[FF_SQL_PULSE_PARAMS];
     struct ff_read get = {
         .block = FF_SQL_EXECUTION_GET, .params = id, .param_count = 2, .arena = &f->arena};
     struct ff_read lanes = {.block = FF_SQL_LANE_COUNTS, .arena = &f->arena};
-    struct ff_read pulse = {
-        .block = FF_SQL_PULSE, .params = &contact, .param_count = 1, .arena = &f->arena};
+    struct ff_read pulse = {.block = FF_SQL_PULSE,
+                            .params = params,
+                            .param_count = FF_SQL_PULSE_PARAMS,
+                            .arena = &f->arena};
 
+    ff_in_pulse_values(&asked, params);
     fx_given_executions(f, 3);
     assert_int_equal(FF_OK, ff_session_read(f->session, &get, 1000, &f->error));
     assert_int_equal(1, get.row_count);

@@ -530,21 +530,22 @@ static void assert_contact(int64_t since_ms)
 static void test_timer__contact_is_one_stretch_while_anybody_keeps_it(void **state)
 {
     const int64_t begin = w.now_ms;
-    struct ff_contact_in in = {.since_ms = begin - 500};
+    struct ff_contact_in in = {0};
 
     (void)state;
+    w.contact_since_ms = begin - 500;
     assert_int_equal(world_run(&w, FF_OP_META_CONTACT, &in, unused), FF_OK);
     assert_contact(begin - 500);
     w.now_ms += FF_CONTACT_WRITE_MS;
-    in.since_ms = begin; /* another process: it was in contact when the first one wrote */
+    w.contact_since_ms = begin; /* another process: it was in contact when the first one wrote */
     assert_int_equal(world_run(&w, FF_OP_META_CONTACT, &in, unused), FF_OK);
     assert_contact(begin - 500);
     w.now_ms += 3000; /* an outage, however short: the stretch is over */
-    in.since_ms = w.now_ms - 7;
+    w.contact_since_ms = w.now_ms - 7;
     assert_int_equal(world_run(&w, FF_OP_META_CONTACT, &in, unused), FF_OK);
     assert_contact(w.now_ms - 7);
     w.now_ms -= 60000; /* the clock ran back */
-    in.since_ms = w.now_ms + 99;
+    w.contact_since_ms = w.now_ms + 99;
     assert_int_equal(world_run(&w, FF_OP_META_CONTACT, &in, unused), FF_OK);
     assert_contact(w.now_ms);
 }

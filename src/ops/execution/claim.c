@@ -240,15 +240,11 @@ static int64_t task_bytes(const struct ff_execution *execution)
     return 1024 + (int64_t)execution->input.len + ff_flags_input_bytes(execution->flags);
 }
 
-/* May this row be handed out now? An earlier op of the batch may have taken or ended it; a policy
- * we cannot read must not stop the lane. */
+/* May this row be handed out now? An earlier op of the batch may have taken or ended it. */
 static bool is_free(const struct ff_work *work, const struct ff_execution *execution)
 {
-    struct ff_policy policy;
-
     return !execution->head.is_purged && ff_state_is_claimable(execution->state) &&
-           (execution->deadline_at_ms == FF_NULL64 || execution->deadline_at_ms > work->now_ms) &&
-           ff_policy_unpack(execution->policy, &policy, NULL) == FF_OK;
+           (execution->deadline_at_ms == FF_NULL64 || execution->deadline_at_ms > work->now_ms);
 }
 
 /* Deals rows of one lane's scan out. False: the answer is full. */

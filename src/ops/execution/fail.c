@@ -66,7 +66,7 @@ ff_status ff_execution_fail_apply(struct ff_work *work, struct ff_fail_in *in,
         ff_state_answer_again(execution, out);
         return FF_OK;
     }
-    FF_TRY(ff_policy_unpack(execution->policy, &policy, reterr));
+    ff_policy_read(execution->policy, &policy);
     how.failure_class = (int32_t)in->failure_class;
     how.failure_message = in->message;
     if (delay_ms == FF_NULL64)

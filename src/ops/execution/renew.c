@@ -47,7 +47,7 @@ ff_status ff_execution_renew_apply(struct ff_work *work, struct ff_renew_in *in,
     int64_t at_ms;
 
     FF_TRY(ff_find_task(work, &in->task, ff_str_null(), &execution, &repeat, reterr));
-    FF_TRY(ff_policy_unpack(execution->policy, &policy, reterr));
+    ff_policy_read(execution->policy, &policy);
     at_ms = ff_record_time(work, execution);
     event = wants_event(work, execution, at_ms);
     ff_work_edit(work, execution);

@@ -75,7 +75,7 @@ static ff_status check_limit(const struct ff_execution *execution, struct ff_err
 {
     struct ff_policy policy;
 
-    FF_TRY(ff_policy_unpack(execution->policy, &policy, reterr));
+    ff_policy_read(execution->policy, &policy);
     if (execution->replay_count >= policy.max_replay_count)
         return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
                        (int)execution->replay_count, (int)policy.max_replay_count);

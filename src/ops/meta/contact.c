@@ -41,10 +41,11 @@ ff_status ff_meta_contact_apply(struct ff_work *work, struct ff_contact_in *in,
 {
     const struct ff_meta key = contact_key();
     struct ff_meta *meta = ff_work_row(work, FF_TABLE_META, &key);
-    int64_t since_ms = ff_min_i64(in->since_ms, work->now_ms);
+    int64_t since_ms = ff_min_i64(work->contact_since_ms, work->now_ms);
     int64_t old_since_ms;
     int64_t old_last_ms;
 
+    (void)in;
     (void)out;
     if (meta && read_contact(meta->value, &old_since_ms, &old_last_ms) && old_last_ms >= since_ms &&
         old_last_ms <= work->now_ms)

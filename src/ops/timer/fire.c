@@ -129,9 +129,7 @@ static void judge(struct ff_work *work, struct ff_execution *execution, struct f
     struct ff_policy policy;
     int64_t brake_end_ms;
 
-    /* A policy we cannot read must not keep an execution alive for ever. */
-    if (ff_policy_unpack(execution->policy, &policy, NULL) != FF_OK)
-        ff_policy_default(&policy);
+    ff_policy_read(execution->policy, &policy);
     switch (ff_due_judge(execution, &policy, work->now_ms)) {
     case FF_DUE_DEADLINE:
         expire(work, execution);

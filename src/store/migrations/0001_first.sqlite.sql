@@ -3,7 +3,9 @@
 --
 -- Every table of model/rows.def, the ledger of migrations, the stored clock, and three views.
 -- WITHOUT ROWID where rows are small and only found by key: one tree instead of two. Wide rows and
--- payloads keep a rowid, because a tree of wide keys spills into overflow pages.
+-- payloads keep a rowid, because a tree of wide keys spills into overflow pages. Keys start with the
+-- uuid and not with the partition: new rows then share the last page of a tree instead of dirtying
+-- one page each (docs/decisions/0005-keys-by-time-on-sqlite.md).
 
 CREATE TABLE ff_migration (
     version       INTEGER PRIMARY KEY,
@@ -133,7 +135,7 @@ CREATE TABLE ff_execution (
     last_retry_at_ms     INTEGER,
     cancel_reason        TEXT,
     cancelled_by         TEXT,
-    PRIMARY KEY (partition_key, execution_id),
+    PRIMARY KEY (execution_id, partition_key),
     CHECK (partition_key BETWEEN 0 AND 255 AND length(execution_id) = 16),
     CHECK ({{legal}}),
     CHECK (NOT ({{terminal}}) OR (finished_at_ms IS NOT NULL AND due_at_ms IS NULL)),
@@ -154,7 +156,7 @@ CREATE TABLE ff_payload (
     kind          INTEGER NOT NULL,
     data          BLOB NOT NULL,
     content_type  TEXT,
-    PRIMARY KEY (partition_key, execution_id, generation, kind)
+    PRIMARY KEY (execution_id, partition_key, generation, kind)
 ) STRICT;
 
 CREATE TABLE ff_tag (
@@ -162,7 +164,7 @@ CREATE TABLE ff_tag (
     execution_id  BLOB NOT NULL,
     name          TEXT NOT NULL,
     value         TEXT NOT NULL,
-    PRIMARY KEY (partition_key, execution_id, name)
+    PRIMARY KEY (execution_id, partition_key, name)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ff_progress (
@@ -171,7 +173,7 @@ CREATE TABLE ff_progress (
     percent       INTEGER,
     message       TEXT,
     updated_at_ms INTEGER NOT NULL,
-    PRIMARY KEY (partition_key, execution_id),
+    PRIMARY KEY (execution_id, partition_key),
     CHECK (percent IS NULL OR percent BETWEEN 0 AND 100)
 ) STRICT, WITHOUT ROWID;
 
@@ -190,7 +192,7 @@ CREATE TABLE ff_attempt (
     ended_at_ms        INTEGER NOT NULL,
     failure_class      INTEGER,
     failure_message    TEXT,
-    PRIMARY KEY (partition_key, execution_id, lease_epoch),
+    PRIMARY KEY (execution_id, partition_key, lease_epoch),
     CHECK (lease_epoch > 0),
     CHECK (ended_at_ms >= started_at_ms)
 ) STRICT, WITHOUT ROWID;
@@ -209,7 +211,7 @@ CREATE TABLE ff_outbox (
     tries            INTEGER NOT NULL,
     not_before_ms    INTEGER NOT NULL,
     dispatched_at_ms INTEGER,
-    PRIMARY KEY (partition_key, execution_id, generation, kind),
+    PRIMARY KEY (execution_id, partition_key, generation, kind),
     CHECK (tries >= 0)
 ) STRICT, WITHOUT ROWID;
 

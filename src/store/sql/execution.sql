@@ -35,6 +35,13 @@ SELECT {{execution.columns:e}}
   JOIN ff_execution e ON e.partition_key = p.k AND e.execution_id BETWEEN :first AND :last
  ORDER BY e.execution_id
  LIMIT :limit;
+-- sqlite:
+-- The key starts with the uuid there: one range of it.
+SELECT {{execution.columns:e}}
+  FROM ff_execution e
+ WHERE e.execution_id BETWEEN :first AND :last
+ ORDER BY e.execution_id
+ LIMIT :limit;
 
 -- name: execution_list
 -- in:   namespace:text? lane:text? kind:text? states:i64[]? flow_id:uuid? worker_id:text?

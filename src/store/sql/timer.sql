@@ -52,8 +52,8 @@ SELECT {{execution.columns}}
 SELECT {{execution.columns}}
   FROM ff_execution
  WHERE finished_at_ms < :cutoff_ms
-   AND flow_id IS NULL
    AND {{terminal}}
+   AND flow_id IS NULL
    AND (:namespace IS NULL OR namespace = :namespace)
    AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
  ORDER BY finished_at_ms
