@@ -198,7 +198,7 @@ struct held given_node(struct test *t, const struct flow *flow, const char *node
 {
     const char *const id = node_id(t, flow, node);
     struct ff_claim_request r = claim_request();
-    struct held all[64];
+    struct held *const all = keep(t, 64 * sizeof *all);
     struct held ret = {0};
     size_t count;
 

@@ -226,7 +226,7 @@ ff_status ff_flow_grow_apply(struct ff_work *work, struct ff_flow_grow_in *in,
                              struct ff_flow_grow_out *out, struct ff_error *reterr)
 {
     struct ff_flow *flow;
-    int32_t new_count;
+    int32_t new_count = 0;
 
     *out = (struct ff_flow_grow_out){0};
     FF_TRY(ff_find_flow(work, in->flow_id, &flow, reterr));

@@ -5,9 +5,9 @@
 -- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 drains:i64 event_id:i64 capsets:i64
 -- out:  cells claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
---       no timer is set in the scanners' scope; hops, drains and claimable are 0 or 1; `contact` is the ff_meta value of
---       that name or null. Sorted by their index, the subqueries cannot turn into a walk of the
---       table when statistics are old.
+--       no timer is set in the scanners' scope; hops, drains and claimable are 0 or 1; `contact` is
+--       the ff_meta value of that name or null. Sorted by their index, the subqueries cannot turn
+--       into a walk of the table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution
          WHERE due_at_ms IS NOT NULL
