@@ -59,6 +59,16 @@ FF_MUST_CHECK ff_status ff_job_texts(struct ff_job *job, const char *const *text
                                      const char *field, struct ff_str **ret,
                                      struct ff_error *reterr);
 
+/* Copies of tags and of what a submission says, without its id. */
+struct ff_tag_in;
+struct ff_submit_in;
+FF_MUST_CHECK ff_status ff_job_tags(struct ff_job *job, const struct ff_tag_pair *tags,
+                                    size_t count, struct ff_tag_in **ret, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_submission_in(struct ff_client *client, struct ff_job *job,
+                                         const struct ff_submission *item, struct ff_submit_in *in,
+                                         struct ff_error *reterr);
+struct ff_uuid ff_api_mint_flow(struct ff_client *client);
+
 /* A canonical id, fp:N:<uuid>, a bare uuid, or a unique beginning of one. May ask the store. */
 FF_MUST_CHECK ff_status ff_api_id(struct ff_client *client, const char *text,
                                   struct ff_exec_id *ret_id, struct ff_error *reterr);

@@ -166,6 +166,70 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
     return FF_OK;
 }
 
+/* ---- members of flows -------------------------------------------------------------------------
+ */
+
+#define UPSTREAM_INLINE_BYTES (64 << 10) /* larger results do not come along */
+#define UPSTREAMS_MAX         1000
+
+static void upstream_from(struct ff_arena *arena, int32_t partition, const struct ff_value *cells,
+                          struct ff_upstream *upstream)
+{
+    const struct ff_exec_id id = {partition, cells[FF_OUT_UPSTREAMS_EXECUTION_ID].as.uuid};
+    const struct ff_str data = cells[FF_OUT_UPSTREAMS_DATA].as.str;
+
+    *upstream = (struct ff_upstream){
+        .node = ff_api_text(arena, cells[FF_OUT_UPSTREAMS_NODE].as.str),
+        .outcome = ff_edge_outcome_name((int32_t)cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64),
+        .result = ff_arena_str(arena, data),
+        .result_content_type = ff_api_text(arena, cells[FF_OUT_UPSTREAMS_CONTENT_TYPE].as.str),
+        .result_elsewhere =
+            ff_str_is_null(data) && cells[FF_OUT_UPSTREAMS_BYTES].as.i64 != FF_NULL64,
+    };
+    ff_exec_id_text(id, upstream->execution_id);
+}
+
+/* What the node waited for; one edge may bring its input. */
+static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *out,
+                                struct ff_arena *arena, struct ff_task *task,
+                                struct ff_error *reterr)
+{
+    const struct ff_in_upstreams in = {.partition_key = out->id.partition,
+                                       .downstream_id = out->id.uuid,
+                                       .inline_bytes = UPSTREAM_INLINE_BYTES,
+                                       .limit = UPSTREAMS_MAX};
+    struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
+    struct ff_upstream *upstreams;
+    struct ff_read read;
+
+    ff_in_upstreams_values(&in, values);
+    FF_TRY(ff_api_read(client, arena, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, &read,
+                       reterr));
+    upstreams = ff_arena_array(arena, read.row_count, sizeof *upstreams);
+    for (size_t i = 0; upstreams && i < read.row_count; i++) {
+        const struct ff_value *const cells = read.cells + i * read.col_count;
+
+        upstream_from(arena, out->id.partition, cells, &upstreams[i]);
+        if (cells[FF_OUT_UPSTREAMS_PASS].as.i64 == FF_PASS_INPUT &&
+            cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64 == FF_EDGE_SUCCESS) {
+            task->input = upstreams[i].result;
+            task->input_content_type = upstreams[i].result_content_type;
+        }
+    }
+    task->upstream = upstreams;
+    task->upstream_count = read.row_count;
+    return ff_arena_check(arena, reterr);
+}
+
+static ff_status read_flows(struct ff_client *client, const struct ff_claim_out *out,
+                            struct ff_arena *arena, struct ff_task *tasks, struct ff_error *reterr)
+{
+    for (size_t i = 0; i < out->task_count; i++)
+        if (!ff_uuid_is_zero(out->tasks[i].flow_id))
+            FF_TRY(read_upstreams(client, &out->tasks[i], arena, &tasks[i], reterr));
+    return FF_OK;
+}
+
 /* The names of a task as ff_release takes them. */
 struct names {
     char execution_id[FF_ID_BYTES];
@@ -223,6 +287,7 @@ static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out 
     for (size_t i = 0; i < out->task_count; i++)
         task_from(arena, &out->tasks[i], &tasks[i]);
     FF_TRY(read_rest(client, out, arena, tasks, reterr));
+    FF_TRY(read_flows(client, out, arena, tasks, reterr));
     *ret_tasks = tasks;
     return FF_OK;
 }

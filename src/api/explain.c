@@ -13,6 +13,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "model/codes.h"
+#include "model/rowset.h"
+#include "store/sql.h"
 
 #include "base/banned.h"
 
@@ -250,6 +254,73 @@ static ff_status explain_waiting(struct explainer *e, struct ff_error *reterr)
     return FF_OK;
 }
 
+/* ---- waiting for other members -----------------------------------------------------------------
+ */
+
+#define EDGES_SHOWN 8
+
+static ff_status read_edges(struct explainer *e, struct ff_exec_id id, struct ff_read *ret,
+                            struct ff_error *reterr)
+{
+    const struct ff_in_upstreams in = {
+        .partition_key = id.partition, .downstream_id = id.uuid, .limit = FF_LIST_MAX};
+    struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
+
+    ff_in_upstreams_values(&in, values);
+    return ff_api_read(e->client, e->arena, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, ret,
+                       reterr);
+}
+
+static void explain_edges(struct explainer *e, const struct ff_read *read)
+{
+    char names[512] = "";
+    size_t used = 0;
+    size_t open = 0;
+
+    for (size_t i = 0; i < read->row_count; i++) {
+        const struct ff_value *const cells = read->cells + i * read->col_count;
+
+        if (cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64 != FF_EDGE_UNRESOLVED)
+            continue;
+        if (open++ < EDGES_SHOWN && used < sizeof names)
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s'" FF_STR_FMT "'",
+                                 used ? ", " : "", FF_STR_ARG(cells[FF_OUT_UPSTREAMS_NODE].as.str));
+    }
+    add(e, "dependencies", "it waits for %zu of %zu: %s%s", open, read->row_count, names,
+        open > EDGES_SHOWN ? " and others" : "");
+}
+
+static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
+{
+    struct ff_edge_group key = {0};
+    const struct ff_edge_group *group;
+    const struct ff_entry *entry;
+    struct ff_exec_id id;
+    struct ff_rowset rows;
+    struct ff_read read;
+
+    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
+    FF_TRY(read_edges(e, id, &read, reterr));
+    key.partition_key = id.partition;
+    key.execution_id = id.uuid;
+    ff_rowset_init(&rows, e->arena);
+    entry = ff_rowset_want(&rows, FF_TABLE_EDGE_GROUP, &key, FF_WANT_READ);
+    FF_TRY(ff_engine_peek(e->client->engine, &rows, e->client->timeout_ms, reterr));
+    explain_edges(e, &read);
+    if (!entry || entry->found != FF_FOUND_ROW)
+        return FF_OK;
+    group = entry->row;
+    if (group->policy == FF_JOIN_QUORUM)
+        add(e, "join", "quorum of %d: %d succeeded, %d failed, %d skipped of %d", (int)group->k,
+            (int)group->success, (int)group->fail, (int)group->skip, (int)group->total);
+    else
+        add(e, "join", "%s: %d succeeded, %d failed, %d skipped of %d",
+            ff_join_policy_name(group->policy), (int)group->success, (int)group->fail,
+            (int)group->skip, (int)group->total);
+    return FF_OK;
+}
+
 static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
 {
     const struct ff_info *const info = e->info;
@@ -262,7 +333,7 @@ static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
     if (strcmp(info->lifecycle_phase, "active") == 0)
         explain_active(e);
     else if (strcmp(info->eligibility_state, "blocked_by_dependencies") == 0)
-        add(e, "dependencies", "it waits for other executions of its flow");
+        FF_TRY(explain_blocked(e, reterr));
     else if (strcmp(info->eligibility_state, "eligible_now") == 0)
         FF_TRY(explain_waiting(e, reterr));
     else

@@ -6,6 +6,7 @@
 #include "api/api-int.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -106,6 +107,10 @@ static ff_status replay_in(struct ff_client *client, struct ff_job *job,
     in->deadline_ms = given->deadline_ms;
     in->expected_generation = given->expected_generation;
     in->finished_before_ms = FF_NULL64;
+    in->reopen_downstream = given->reopen_downstream;
+    in->failed_ancestors = given->scope && strcmp(given->scope, "failed_ancestors") == 0;
+    if (given->scope && !in->failed_ancestors && strcmp(given->scope, "self") != 0)
+        return ff_fail_field(reterr, FF_INVALID, "scope", "scope is self or failed_ancestors");
     FF_TRY(ff_arena_check(&job->arena, reterr));
     FF_TRY(ff_api_id(client, given->execution_id, &in->id, reterr));
     return ff_replay_check(in, settings, reterr);

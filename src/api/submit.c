@@ -58,14 +58,13 @@ static size_t submit_bytes(const void *items, size_t index)
 /* Ids of one client rise in the order of its calls, also within a millisecond: they decide who is
  * older when two executions were created at the same time. A counter that overflows borrows from
  * the next millisecond. */
-static struct ff_exec_id mint(struct ff_client *client)
+static int64_t mint(struct ff_client *client, uint8_t random[10])
 {
     const int64_t now_ms = ff_max_i64(ff_engine_now_ms(client->engine), 0);
     uint64_t last = client->minted;
     uint64_t next;
-    uint8_t random[10];
 
-    ff_engine_random(client->engine, random, sizeof random);
+    ff_engine_random(client->engine, random, 10);
     do {
         /* A quarter of the counter is chance, so that two clients rarely count alike. */
         next = (uint64_t)now_ms << COUNTER_BITS | (ff_get_be16(random) & 0x3ff);
@@ -73,7 +72,15 @@ static struct ff_exec_id mint(struct ff_client *client)
             next = last + 1;
     } while (!atomic_compare_exchange_weak(&client->minted, &last, next));
     ff_put_be16(random, (uint16_t)(next & ((1u << COUNTER_BITS) - 1)));
-    return ff_exec_id_mint((int64_t)(next >> COUNTER_BITS), random);
+    return (int64_t)(next >> COUNTER_BITS);
+}
+
+struct ff_uuid ff_api_mint_flow(struct ff_client *client)
+{
+    uint8_t random[10];
+    const int64_t at_ms = mint(client, random);
+
+    return ff_flow_id_mint(at_ms, random);
 }
 
 static ff_status submit_id(struct ff_client *client, const char *text, struct ff_submit_in *in,
@@ -82,7 +89,10 @@ static ff_status submit_id(struct ff_client *client, const char *text, struct ff
     struct ff_uuid bare;
 
     if (!text) {
-        in->id = mint(client);
+        uint8_t random[10];
+        const int64_t at_ms = mint(client, random);
+
+        in->id = ff_exec_id_mint(at_ms, random);
         return FF_OK;
     }
     if (ff_uuid_parse(ff_str_of(text), &bare))
@@ -92,23 +102,58 @@ static ff_status submit_id(struct ff_client *client, const char *text, struct ff
     return ff_exec_id_parse(ff_str_of(text), &in->id, reterr);
 }
 
-static ff_status submit_tags(struct ff_job *job, const struct ff_submission *item,
-                             struct ff_submit_in *in, struct ff_error *reterr)
+ff_status ff_job_tags(struct ff_job *job, const struct ff_tag_pair *tags, size_t count,
+                      struct ff_tag_in **ret, struct ff_error *reterr)
 {
-    if (item->tag_count && !item->tags)
+    struct ff_tag_in *copies;
+
+    if (count && !tags)
         return ff_fail_field(reterr, FF_INVALID, "tags", "tags are counted but not given");
-    if (item->tag_count > FF_TAGS_MAX)
+    if (count > FF_TAGS_MAX)
         return ff_fail_field(reterr, FF_TOO_LARGE, "tags", "%zu tags, at most %d are allowed",
-                             item->tag_count, FF_TAGS_MAX);
-    in->tags = ff_arena_array(&job->arena, item->tag_count, sizeof *in->tags);
-    in->tag_count = item->tag_count;
-    for (size_t i = 0; in->tags && i < item->tag_count; i++) {
-        if (!item->tags[i].name || !item->tags[i].value)
+                             count, FF_TAGS_MAX);
+    copies = ff_arena_array(&job->arena, count, sizeof *copies);
+    for (size_t i = 0; copies && i < count; i++) {
+        if (!tags[i].name || !tags[i].value)
             return ff_fail_field(reterr, FF_INVALID, "tags", "a tag has no name or no value");
-        in->tags[i].name = ff_job_text(job, item->tags[i].name);
-        in->tags[i].value = ff_job_text(job, item->tags[i].value);
+        copies[i].name = ff_job_text(job, tags[i].name);
+        copies[i].value = ff_job_text(job, tags[i].value);
     }
+    *ret = copies;
     return FF_OK;
+}
+
+ff_status ff_submission_in(struct ff_client *client, struct ff_job *job,
+                           const struct ff_submission *item, struct ff_submit_in *in,
+                           struct ff_error *reterr)
+{
+    const struct ff_settings *const settings = ff_engine_settings(client->engine);
+
+    FF_TRY(ff_api_need(item->kind, "kind", reterr));
+    if (item->input.ptr && (int64_t)item->input.len > settings->input_bytes_max)
+        return ff_fail_field(reterr, FF_TOO_LARGE, "input",
+                             "input of %zu bytes, at most %" PRId64 " are allowed", item->input.len,
+                             settings->input_bytes_max);
+    *in = (struct ff_submit_in){
+        .namespace = ff_job_text(job, item->ns),
+        .lane = ff_job_text(job, item->lane),
+        .kind = ff_job_text(job, item->kind),
+        .input = ff_job_bytes(job, item->input),
+        .input_type = ff_job_text(job, item->input_content_type),
+        .priority = item->priority,
+        .idempotency_key = ff_job_text(job, item->idempotency_key),
+        .delay_ms = item->delay_ms,
+        .delay_until_ms = item->delay_until_ms,
+        .deadline_ms = item->deadline_ms,
+        .deadline_at_ms = item->deadline_at_ms,
+        .tag_count = item->tag_count,
+        .capability_count = item->required_capability_count,
+    };
+    FF_TRY(ff_job_tags(job, item->tags, item->tag_count, &in->tags, reterr));
+    FF_TRY(ff_job_texts(job, item->required_capabilities, item->required_capability_count,
+                        "required_capabilities", &in->capabilities, reterr));
+    FF_TRY(ff_policy_of_spec(item->policy, &in->policy, reterr));
+    return ff_arena_check(&job->arena, reterr);
 }
 
 static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const void *items,
@@ -122,36 +167,13 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
     FF_TRY(ff_api_sized(&item, sizeof item, item_at(items, index), first->size, reterr));
     if (item.size != first->size)
         return ff_fail_field(reterr, FF_INVALID, "size", "items of one call differ in size");
-    FF_TRY(ff_api_need(item.kind, "kind", reterr));
-    if (item.input.ptr && (int64_t)item.input.len > settings->input_bytes_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "input",
-                             "input of %zu bytes, at most %" PRId64 " are allowed", item.input.len,
-                             settings->input_bytes_max);
 
     struct ff_submit_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
     if (!in)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
-    *in = (struct ff_submit_in){
-        .namespace = ff_job_text(job, item.ns),
-        .lane = ff_job_text(job, item.lane),
-        .kind = ff_job_text(job, item.kind),
-        .input = ff_job_bytes(job, item.input),
-        .input_type = ff_job_text(job, item.input_content_type),
-        .priority = item.priority,
-        .idempotency_key = ff_job_text(job, item.idempotency_key),
-        .delay_ms = item.delay_ms,
-        .delay_until_ms = item.delay_until_ms,
-        .deadline_ms = item.deadline_ms,
-        .deadline_at_ms = item.deadline_at_ms,
-        .capability_count = item.required_capability_count,
-    };
+    FF_TRY(ff_submission_in(client, job, &item, in, reterr));
     FF_TRY(submit_id(client, item.execution_id, in, reterr));
     job->repeatable = in->own_id || item.idempotency_key;
-    FF_TRY(submit_tags(job, &item, in, reterr));
-    FF_TRY(ff_job_texts(job, item.required_capabilities, item.required_capability_count,
-                        "required_capabilities", &in->capabilities, reterr));
-    FF_TRY(ff_policy_of_spec(item.policy, &in->policy, reterr));
-    FF_TRY(ff_arena_check(&job->arena, reterr));
     job->in = in;
     return ff_submit_prepare(in, settings, &job->arena, reterr);
 }

@@ -46,6 +46,8 @@
 #define FF_LIST_MAX        1000
 #define FF_LIST_DEFAULT    50
 #define FF_FILTER_MAX      10000 /* cancel and replay by filter */
+#define FF_FLOW_NODES_MAX  10000
+#define FF_FLOW_EDGES_MAX  50000
 
 /* Batches and queue. */
 #define FF_BATCH_OPS_MAX   512
@@ -70,6 +72,17 @@
 #define FF_CLOCK_JUMP_MS       5000
 #define FF_CONTACT_GAP_MS      2000 /* a pulse was missed: contact is broken */
 #define FF_CONTACT_WRITE_MS    10000
+
+/* The cascade. */
+#define FF_HOP_EDGES_MAX      1000 /* of one transaction: bounds how long a flow's row is held */
+#define FF_DRAIN_ROWS         200  /* executions cancelled by one transaction */
+#define FF_FIND_ROWS          1000
+#define FF_HOP_TRIES_STUCK    10 /* then it is shown as stuck; it is never dropped */
+#define FF_HOP_BACKOFF_MS     1000
+#define FF_HOP_BACKOFF_MS_MAX 300000
+#define FF_HOPS_IN_FLIGHT     4096 /* known to this process; more are found by looking */
+#define FF_RECONCILE_AGE_MS   15000
+#define FF_DRAIN_AGE_MS       10000
 
 #define FF_PARTITIONS 256
 

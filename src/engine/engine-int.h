@@ -7,6 +7,7 @@
 #ifndef FF_ENGINE_ENGINE_INT_H
 #define FF_ENGINE_ENGINE_INT_H
 
+#include "engine/cascade.h"
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/supervisor.h"
@@ -52,6 +53,7 @@ struct ff_engine {
     struct ff_reader readers[FF_READERS_MAX];
     size_t reader_count;
     struct ff_supervisor supervisor;
+    struct ff_cascade cascade;
     struct ff_contact contact;
     struct ff_list parked;        /* claims that found nothing and may wait */
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */

@@ -133,12 +133,16 @@ static ff_status start_threads(struct ff_engine *engine, struct ff_error *reterr
 static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr)
 {
     const bool sqlite = strcmp(engine->store->facts.kind, "sqlite") == 0;
-    const int wanted = engine->options.executors > 0 ? engine->options.executors : sqlite ? 1 : 2;
+    const int asked = engine->options.executors > 0 ? engine->options.executors : sqlite ? 1 : 2;
+    const int wanted = asked < FF_EXECUTORS_MAX - 1 ? asked : FF_EXECUTORS_MAX - 1;
     const int readers = engine->options.readers > 0 ? engine->options.readers : READERS;
 
-    for (int i = 0; i < wanted && i < FF_EXECUTORS_MAX - 1; i++) {
-        /* The last one also takes large jobs; with one executor that is the first. */
-        const ff_lane_of_work which = i == wanted - 1 ? FF_TAKE_ALL : FF_TAKE_NORMAL;
+    for (int i = 0; i < wanted; i++) {
+        /* The first also takes the cascade, the last large jobs; one alone takes both. */
+        const ff_lane_of_work which = wanted == 1       ? FF_TAKE_ALL
+                                      : i == 0          ? FF_TAKE_CASCADE
+                                      : i == wanted - 1 ? FF_TAKE_LARGE
+                                                        : FF_TAKE_NORMAL;
 
         FF_TRY(ff_executor_init(&engine->executors[i], engine, which, reterr));
         engine->executor_count++;
@@ -185,6 +189,7 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     ff_wait_init(&engine->changed);
     ff_wait_init(&engine->reader_free);
     ff_list_init(&engine->parked);
+    ff_cascade_init(&engine->cascade);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
     ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);
     ff_hashmap_init(&engine->workers, &engine->worker_arena, (struct ff_hash_seed){0});

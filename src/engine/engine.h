@@ -69,6 +69,7 @@ struct ff_loop_report {
     const char *name;
     int64_t interval_ms, ticks;
     int64_t last_processed, last_errors, processed, errors;
+    int64_t last_scanned, last_noop; /* loops of the cascade: found, and done by somebody else */
 };
 /* Fills up to `max` reports; returns how many loops there are. */
 size_t ff_engine_loops(struct ff_engine *engine, struct ff_loop_report *out, size_t max);

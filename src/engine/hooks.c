@@ -265,6 +265,7 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     pthread_mutex_unlock(&engine->lock);
     if (slots)
         (void)ff_engine_unpark(engine, slots);
+    ff_cascade_committed(engine, batch);
     if (engine->store->facts.notify) {
         engine->store->ops->notify(engine->store);
         atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);

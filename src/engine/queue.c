@@ -19,6 +19,7 @@ void ff_queue_init(struct ff_queue *queue)
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         ff_list_init(&queue->normal[cls]);
     ff_list_init(&queue->large);
+    ff_list_init(&queue->cascade);
     ff_list_init(&queue->patient);
     queue->count = 0;
     queue->bytes = 0;
@@ -33,7 +34,11 @@ void ff_queue_done(struct ff_queue *queue)
 
 static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
 {
-    return job->large ? &queue->large : &queue->normal[job->type->cls];
+    if (job->large)
+        return &queue->large;
+    if (job->type->flags & FF_OPF_CASCADE)
+        return &queue->cascade;
+    return &queue->normal[job->type->cls];
 }
 
 static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
@@ -112,15 +117,28 @@ static size_t move(struct ff_queue *queue, struct ff_list *from, size_t max, str
     return moved;
 }
 
-static size_t take_normal(struct ff_queue *queue, size_t max, struct ff_list *out)
+static bool takes_cascade(ff_lane_of_work which)
+{
+    return which == FF_TAKE_CASCADE || which == FF_TAKE_ALL;
+}
+
+static bool takes_large(ff_lane_of_work which)
+{
+    return which == FF_TAKE_LARGE || which == FF_TAKE_ALL;
+}
+
+static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t max,
+                          struct ff_list *out)
 {
     struct ff_list *const background = &queue->normal[FF_CLASS_BACKGROUND];
-    const size_t reserved = ff_list_empty(background) ? 0 : max / 4;
+    const bool cascade = takes_cascade(which) && !ff_list_empty(&queue->cascade);
+    const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
     size_t taken = 0;
 
     for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
         taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
-    return taken + move(queue, background, max - taken, out);
+    taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
+    return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
 }
 
 size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, struct ff_list *out)
@@ -132,14 +150,16 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
     case FF_TAKE_PATIENT:
         taken = move(queue, &queue->patient, 1, out);
         break;
+    case FF_TAKE_LARGE:
     case FF_TAKE_ALL:
         /* Half for each while both wait: with one executor neither may starve the other. */
         taken = move(queue, &queue->large, max / 2 + 1, out);
-        taken += take_normal(queue, max - taken, out);
+        taken += take_normal(queue, which, max - taken, out);
         taken += move(queue, &queue->large, max - taken, out);
         break;
     case FF_TAKE_NORMAL:
-        taken = take_normal(queue, max, out);
+    case FF_TAKE_CASCADE:
+        taken = take_normal(queue, which, max, out);
         break;
     }
     pthread_mutex_unlock(&queue->lock);
@@ -150,7 +170,9 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
 {
     if (which == FF_TAKE_PATIENT)
         return !ff_list_empty(&queue->patient);
-    if (which == FF_TAKE_ALL && !ff_list_empty(&queue->large))
+    if (takes_large(which) && !ff_list_empty(&queue->large))
+        return true;
+    if (takes_cascade(which) && !ff_list_empty(&queue->cascade))
         return true;
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         if (!ff_list_empty(&queue->normal[cls]))
@@ -220,6 +242,7 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->normal[cls], mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->cascade, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));
     pthread_mutex_unlock(&queue->lock);
     return next_ms;

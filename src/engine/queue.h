@@ -17,6 +17,7 @@ struct ff_queue {
     pthread_cond_t filled; /* CLOCK_MONOTONIC */
     struct ff_list normal[FF_CLASS_COUNT];
     struct ff_list large;
+    struct ff_list cascade; /* for one executor: hops of a flow would wait for each other */
     struct ff_list patient; /* ops whose row somebody else holds */
     size_t count, bytes;
     bool closed;
@@ -34,8 +35,10 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job);
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);
 
 typedef enum ff_lane_of_work {
-    FF_TAKE_NORMAL,  /* everything but large jobs */
-    FF_TAKE_ALL,     /* large ones too */
+    FF_TAKE_NORMAL,  /* everything but large jobs and the cascade */
+    FF_TAKE_CASCADE, /* the cascade too */
+    FF_TAKE_LARGE,   /* large ones too */
+    FF_TAKE_ALL,     /* both */
     FF_TAKE_PATIENT, /* one job whose row is held */
 } ff_lane_of_work;
 

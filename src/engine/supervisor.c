@@ -81,29 +81,85 @@ static void *fill_contact(struct ff_engine *engine, struct ff_arena *arena)
     return ff_arena_alloc(arena, sizeof(struct ff_contact_in));
 }
 
+static void *fill_find(struct ff_engine *engine, struct ff_arena *arena, ff_find_what what,
+                       int64_t older_ms)
+{
+    struct ff_find_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    if (in)
+        *in = (struct ff_find_in){.what = what,
+                                  .older_ms = older_ms,
+                                  .limit = FF_FIND_ROWS,
+                                  .filter = engine->options.filter};
+    return in;
+}
+
+static void *fill_hops(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_find(engine, arena, FF_FIND_HOPS, 0);
+}
+
+static void *fill_old_hops(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_find(engine, arena, FF_FIND_HOPS, FF_RECONCILE_AGE_MS);
+}
+
+static void *fill_drains(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_find(engine, arena, FF_FIND_DRAINS, 0);
+}
+
+static void *fill_old_drains(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_find(engine, arena, FF_FIND_DRAINS, FF_DRAIN_AGE_MS);
+}
+
+static void *fill_flows(struct ff_engine *engine, struct ff_arena *arena)
+{
+    return fill_find(engine, arena, FF_FIND_FLOWS, 0);
+}
+
+/* What a loop waits for before it asks the store. */
+typedef enum loop_need {
+    NEED_NOTHING,
+    NEED_TIMER,  /* a due row */
+    NEED_HOPS,   /* undispatched hops */
+    NEED_DRAINS, /* cancels under way */
+} loop_need;
+
 // clang-format off
 static const struct {
     const char *name;
     int64_t interval_ms;
     ff_op_id op;
     void *(*fill)(struct ff_engine *engine, struct ff_arena *arena); /* NULL: shares a scan */
-    bool timer;  /* needs a due row: asks the pulse first */
+    loop_need need; /* the pulse says when it is there */
     bool hidden; /* the engine's own business, not reported */
 } loop_table[FF_LOOP_COUNT] = {
     [FF_LOOP_ATTEMPT_TIMEOUT] =
-        {"attempt_timeout", 1000, FF_OP_TIMER_FIRE, NULL, true, false},
+        {"attempt_timeout", 1000, FF_OP_TIMER_FIRE, NULL, NEED_TIMER, false},
     [FF_LOOP_LEASE_EXPIRY] =
-        {"lease_expiry", 1000, FF_OP_TIMER_FIRE, fill_leases, true, false},
+        {"lease_expiry", 1000, FF_OP_TIMER_FIRE, fill_leases, NEED_TIMER, false},
     [FF_LOOP_DELAYED] =
-        {"delayed", 1000, FF_OP_TIMER_FIRE, fill_delays, true, false},
+        {"delayed", 1000, FF_OP_TIMER_FIRE, fill_delays, NEED_TIMER, false},
     [FF_LOOP_EXECUTION_DEADLINE] =
-        {"execution_deadline", 5000, FF_OP_TIMER_FIRE, fill_deadlines, true, false},
+        {"execution_deadline", 5000, FF_OP_TIMER_FIRE, fill_deadlines, NEED_TIMER, false},
+    [FF_LOOP_HOPS] =
+        {"hops", 0, FF_OP_HOP_FIND, fill_hops, NEED_HOPS, true},
+    [FF_LOOP_DEPENDENCY] =
+        {"dependency", 15000, FF_OP_HOP_FIND, fill_old_hops, NEED_HOPS, false},
+    [FF_LOOP_EDGE_CANCEL_DISPATCHER] =
+        {"edge_cancel_dispatcher", 1000, FF_OP_HOP_FIND, fill_drains, NEED_DRAINS, false},
+    [FF_LOOP_EDGE_CANCEL_RECONCILER] =
+        {"edge_cancel_reconciler", 10000, FF_OP_HOP_FIND, fill_old_drains, NEED_DRAINS, false},
+    [FF_LOOP_FLOW_CANCEL] =
+        {"flow_cancel", 1000, FF_OP_HOP_FIND, fill_flows, NEED_DRAINS, false},
     [FF_LOOP_RETENTION] =
-        {"retention", 60000, FF_OP_RETENTION_SWEEP, fill_retention, false, false},
+        {"retention", 60000, FF_OP_RETENTION_SWEEP, fill_retention, NEED_NOTHING, false},
     [FF_LOOP_BATCH_PRUNE] =
-        {"batch_prune", 60000, FF_OP_META_PRUNE, fill_prune, false, false},
+        {"batch_prune", 60000, FF_OP_META_PRUNE, fill_prune, NEED_NOTHING, false},
     [FF_LOOP_CONTACT] =
-        {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact, false, true},
+        {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact, NEED_NOTHING, true},
 };
 // clang-format on
 
@@ -171,6 +227,8 @@ size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_re
                 .last_errors = loop->last_errors,
                 .processed = loop->processed,
                 .errors = loop->errors,
+                .last_scanned = loop->last_scanned,
+                .last_noop = loop->last_noop,
             };
         count++;
     }
@@ -244,7 +302,11 @@ static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const 
     const int64_t errors = ok ? 0 : 1;
     int64_t processed = 0;
 
-    if (ok && job->type == &ff_op_types[FF_OP_TIMER_FIRE]) {
+    if (job->type == &ff_op_types[FF_OP_HOP_FIND]) {
+        /* What it found counts as processed when it is done. */
+        loop->last_scanned = ok ? (int64_t)((const struct ff_find_out *)job->out)->count : 0;
+        loop->last_noop = 0;
+    } else if (ok && job->type == &ff_op_types[FF_OP_TIMER_FIRE]) {
         const struct ff_timer_out *const out = job->out;
 
         loop->again = out->full;
@@ -274,6 +336,8 @@ static void tick_done(struct ff_job *job, void *ctx)
     count_result(supervisor, id, job);
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
+    if (job->status == FF_OK && job->type == &ff_op_types[FF_OP_HOP_FIND])
+        ff_cascade_found(engine, id, job->out);
     if (job->status != FF_OK)
         ff_log(FF_LOG_WARN, "engine", "loop tick failed loop=%s code=%s reason='%s'",
                loop_table[id].name, ff_status_code(job->status), job->error.message);
@@ -310,11 +374,25 @@ static void tick(struct ff_supervisor *supervisor, ff_loop_id id)
     }
 }
 
-/* The pulse knows of a due row, and the loop has not asked about it yet. */
-static bool timer_waits(const struct ff_supervisor *supervisor, ff_loop_id id)
+/* The pulse knows of work for the loop, and the loop has not asked about it yet. */
+static bool work_waits(const struct ff_supervisor *supervisor, ff_loop_id id)
 {
-    return loop_table[id].timer && supervisor->pulse.next_due_ms != FF_NULL64 &&
-           supervisor->loops[id].pulse != supervisor->pulse.number;
+    const struct ff_pulse *const pulse = &supervisor->pulse;
+    const bool is_news = supervisor->loops[id].pulse != pulse->number;
+
+    switch (loop_table[id].need) {
+    case NEED_NOTHING:
+        return true;
+    case NEED_TIMER:
+        return is_news && pulse->next_due_ms != FF_NULL64;
+    case NEED_HOPS:
+        /* While hops are on their way the store would only show them again. */
+        return is_news && pulse->hops &&
+               (id != FF_LOOP_HOPS || ff_cascade_idle(&supervisor->engine->cascade));
+    case NEED_DRAINS:
+        return is_news && pulse->drains;
+    }
+    return false;
 }
 
 /* Called with the engine's lock. Which loops have something to do? */
@@ -335,8 +413,8 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
             due[id] = true;
         if (mono_ms < loop->next_mono_ms)
             continue;
-        if (!loop_table[id].timer ||
-            (timer_waits(supervisor, (ff_loop_id)id) && supervisor->pulse.next_due_ms <= now_ms)) {
+        if (work_waits(supervisor, (ff_loop_id)id) &&
+            (loop_table[id].need != NEED_TIMER || supervisor->pulse.next_due_ms <= now_ms)) {
             loop->pulse = supervisor->pulse.number;
             loop->next_mono_ms = mono_ms + interval_of(engine, id); /* late, not in bursts */
             due[id] = true;
@@ -400,6 +478,8 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .next_due_ms = cells[FF_OUT_PULSE_DUE_AT_MS].as.i64,
         .capset_count = cells[FF_OUT_PULSE_CAPSETS].as.i64,
         .claimable = cells[FF_OUT_PULSE_CLAIMABLE].as.i64 != 0,
+        .hops = cells[FF_OUT_PULSE_HOPS].as.i64 != 0,
+        .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
     };
     ff_engine_contact(engine, supervisor->pulse.now_ms);
     learn_contact(engine, cells[FF_OUT_PULSE_CONTACT].as.str);
@@ -477,10 +557,10 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
         return INT64_MAX; /* it cannot tick, however late it is: the pulse comes first */
     if (loop->again)
         return mono_ms;
-    if (!loop_table[id].timer)
+    if (work_waits(supervisor, id))
         next_ms = loop->next_mono_ms;
-    else if (timer_waits(supervisor, id))
-        next_ms = ff_max_i64(loop->next_mono_ms, supervisor->pulse.next_due_ms + to_mono_ms);
+    if (loop_table[id].need == NEED_TIMER && next_ms != INT64_MAX)
+        next_ms = ff_max_i64(next_ms, supervisor->pulse.next_due_ms + to_mono_ms);
     if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0)
         next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] + to_mono_ms);
     return next_ms;

@@ -19,6 +19,11 @@ typedef enum ff_loop_id {
     FF_LOOP_LEASE_EXPIRY,
     FF_LOOP_DELAYED,
     FF_LOOP_EXECUTION_DEADLINE,
+    FF_LOOP_HOPS,       /* fills the list of hops from the store when it is empty */
+    FF_LOOP_DEPENDENCY, /* hops that nobody has dispatched for long: there should be none */
+    FF_LOOP_EDGE_CANCEL_DISPATCHER,
+    FF_LOOP_EDGE_CANCEL_RECONCILER,
+    FF_LOOP_FLOW_CANCEL,
     FF_LOOP_RETENTION,
     FF_LOOP_BATCH_PRUNE,
     FF_LOOP_CONTACT,
@@ -31,6 +36,7 @@ struct ff_loop {
     bool again;     /* the last tick was full: do not wait for the interval */
     uint64_t pulse; /* the pulse it acted on last: it asks the store once for each */
     int64_t ticks, last_processed, last_errors, processed, errors;
+    int64_t last_scanned, last_noop; /* loops of the cascade */
 };
 
 /* What the pulse last said, in the store's time. */
@@ -38,7 +44,7 @@ struct ff_pulse {
     uint64_t number;
     int64_t now_ms, next_due_ms;
     int64_t capset_count;
-    bool claimable;
+    bool claimable, hops, drains;
 };
 
 #define FF_DELAY_HINTS 1024

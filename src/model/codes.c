@@ -7,14 +7,14 @@
 
 #include "base/banned.h"
 
+#define NAME_CASE(name, code, text)                                                                \
+    case (code):                                                                                   \
+        return text;
+
 const char *ff_end_name(int32_t end)
 {
     switch (end) {
-#define FF_END_CASE(name, code, text)                                                              \
-    case (code):                                                                                   \
-        return text;
-        FF_END_MAP(FF_END_CASE)
-#undef FF_END_CASE
+        FF_END_MAP(NAME_CASE)
     default:
         return "unknown";
     }
@@ -23,11 +23,70 @@ const char *ff_end_name(int32_t end)
 const char *ff_attempt_type_name(int32_t type)
 {
     switch (type) {
-#define FF_ATTEMPT_CASE(name, code, text)                                                          \
-    case (code):                                                                                   \
-        return text;
-        FF_ATTEMPT_MAP(FF_ATTEMPT_CASE)
-#undef FF_ATTEMPT_CASE
+        FF_ATTEMPT_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_flow_state_name(int32_t state)
+{
+    switch (state) {
+        FF_FLOW_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_flow_cancel_name(int32_t policy)
+{
+    switch (policy) {
+        FF_FLOW_CANCEL_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_edge_outcome_name(int32_t outcome)
+{
+    switch (outcome) {
+        FF_EDGE_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_pass_name(int32_t pass)
+{
+    switch (pass) {
+        FF_PASS_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_join_policy_name(int32_t policy)
+{
+    switch (policy) {
+        FF_JOIN_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_on_satisfied_name(int32_t on_satisfied)
+{
+    switch (on_satisfied) {
+        FF_ON_SATISFIED_MAP(NAME_CASE)
+    default:
+        return "unknown";
+    }
+}
+
+const char *ff_group_state_name(int32_t state)
+{
+    switch (state) {
+        FF_GROUP_MAP(NAME_CASE)
     default:
         return "unknown";
     }

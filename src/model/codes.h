@@ -31,6 +31,47 @@
     X(RETRY,   1, "retry")     \
     X(REPLAY,  2, "replay")    \
     X(RECLAIM, 3, "reclaim")
+
+/* flow.state. REMOVED: forgotten by retention, its members are going. */
+#define FF_FLOW_MAP(X)           \
+    X(RUNNING,   1, "running")   \
+    X(COMPLETED, 2, "completed") \
+    X(FAILED,    3, "failed")    \
+    X(CANCELLED, 4, "cancelled") \
+    X(REMOVED,   5, "removed")
+
+/* flow.cancel_policy, the mildest first. */
+#define FF_FLOW_CANCEL_MAP(X)               \
+    X(NONE,      0, "none")                 \
+    X(FLOW_ONLY, 1, "cancel_flow_only")     \
+    X(PENDING,   2, "cancel_pending")       \
+    X(ALL,       3, "cancel_all")
+
+/* edge.outcome. */
+#define FF_EDGE_MAP(X)             \
+    X(UNRESOLVED, 0, "unresolved") \
+    X(SUCCESS,    1, "success")    \
+    X(FAIL,       2, "fail")       \
+    X(SKIP,       3, "skip")
+
+/* edge.pass: what the downstream gets to see of the upstream's result. */
+#define FF_PASS_MAP(X)         \
+    X(UPSTREAM, 0, "upstream") \
+    X(INPUT,    1, "input")
+
+#define FF_JOIN_MAP(X)     \
+    X(ALL_OF, 0, "all_of") \
+    X(ANY_OF, 1, "any_of") \
+    X(QUORUM, 2, "quorum")
+
+#define FF_ON_SATISFIED_MAP(X)                 \
+    X(CANCEL_REMAINING, 0, "cancel_remaining") \
+    X(LET_RUN,          1, "let_run")
+
+#define FF_GROUP_MAP(X)            \
+    X(PENDING,    0, "pending")    \
+    X(SATISFIED,  1, "satisfied")  \
+    X(IMPOSSIBLE, 2, "impossible")
 // clang-format on
 
 typedef enum ff_end {
@@ -45,9 +86,54 @@ typedef enum ff_attempt_type {
 #undef FF_ATTEMPT_ENUM
 } ff_attempt_type;
 
+typedef enum ff_flow_state {
+#define FF_FLOW_ENUM(name, code, text) FF_FLOW_##name = (code),
+    FF_FLOW_MAP(FF_FLOW_ENUM)
+#undef FF_FLOW_ENUM
+} ff_flow_state;
+
+typedef enum ff_flow_cancel_policy {
+#define FF_FLOW_CANCEL_ENUM(name, code, text) FF_FLOW_CANCEL_##name = (code),
+    FF_FLOW_CANCEL_MAP(FF_FLOW_CANCEL_ENUM)
+#undef FF_FLOW_CANCEL_ENUM
+} ff_flow_cancel_policy;
+
+typedef enum ff_edge_outcome {
+#define FF_EDGE_ENUM(name, code, text) FF_EDGE_##name = (code),
+    FF_EDGE_MAP(FF_EDGE_ENUM)
+#undef FF_EDGE_ENUM
+} ff_edge_outcome;
+
+typedef enum ff_pass {
+#define FF_PASS_ENUM(name, code, text) FF_PASS_##name = (code),
+    FF_PASS_MAP(FF_PASS_ENUM)
+#undef FF_PASS_ENUM
+} ff_pass;
+
+typedef enum ff_join_policy {
+#define FF_JOIN_ENUM(name, code, text) FF_JOIN_##name = (code),
+    FF_JOIN_MAP(FF_JOIN_ENUM)
+#undef FF_JOIN_ENUM
+} ff_join_policy;
+
+typedef enum ff_on_satisfied {
+#define FF_ON_SATISFIED_ENUM(name, code, text) FF_ON_SATISFIED_##name = (code),
+    FF_ON_SATISFIED_MAP(FF_ON_SATISFIED_ENUM)
+#undef FF_ON_SATISFIED_ENUM
+} ff_on_satisfied;
+
+typedef enum ff_group_state {
+#define FF_GROUP_ENUM(name, code, text) FF_GROUP_##name = (code),
+    FF_GROUP_MAP(FF_GROUP_ENUM)
+#undef FF_GROUP_ENUM
+} ff_group_state;
+
 typedef enum ff_payload_kind { FF_PAYLOAD_INPUT = 0, FF_PAYLOAD_RESULT = 1 } ff_payload_kind;
 
 typedef enum ff_hop_kind { FF_HOP_COMPLETION = 0, FF_HOP_REOPEN = 1 } ff_hop_kind;
+
+/* outbox.outcome of a reopening: what is reopened besides the nodes that were skipped. */
+typedef enum ff_reopen { FF_REOPEN_SKIPPED = 0, FF_REOPEN_DOWNSTREAM = 1 } ff_reopen;
 
 /* execution.flags. */
 #define FF_EXEC_NO_NEW_ATTEMPT  1 /* its flow was cancelled: what would retry ends cancelled */
@@ -59,6 +145,13 @@ typedef enum ff_hop_kind { FF_HOP_COMPLETION = 0, FF_HOP_REOPEN = 1 } ff_hop_kin
 /* "unknown" for a code this binary does not know. */
 const char *ff_end_name(int32_t end);
 const char *ff_attempt_type_name(int32_t type);
+const char *ff_flow_state_name(int32_t state);
+const char *ff_flow_cancel_name(int32_t policy);
+const char *ff_edge_outcome_name(int32_t outcome);
+const char *ff_pass_name(int32_t pass);
+const char *ff_join_policy_name(int32_t policy);
+const char *ff_on_satisfied_name(int32_t on_satisfied);
+const char *ff_group_state_name(int32_t state);
 
 /* The flags with the note that the input of `bytes` is in ff_payload. */
 int32_t ff_flags_with_input(int32_t flags, size_t bytes);

@@ -45,11 +45,11 @@ struct ff_retention_in {
     int64_t limit;
     int64_t retention_ms; /* FF_NULL64: as set */
     struct ff_scan_filter filter;
-    struct ff_scan *scan;
+    struct ff_scan *scan, *flows;
     int64_t learned_ms; /* learned: the store's time, which a scan's cutoff is made from */
 };
 struct ff_retention_out {
-    int64_t removed;
+    int64_t removed; /* executions, and flows that are now going */
     bool full;
 };
 

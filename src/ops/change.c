@@ -184,3 +184,26 @@ void ff_execution_yield_or_cancel(struct ff_work *work, struct ff_execution *exe
     execution->cancelled_by = FF_STR("flow");
     ff_execution_finish(work, execution, FF_STATE_CANCELLED, &cancelled, FF_STR("flow_cancelled"));
 }
+
+static int64_t next_deadline(const struct ff_work *work, const struct ff_execution *execution)
+{
+    if (execution->deadline_ms != FF_NULL64)
+        return ff_add_i64_clamped(work->now_ms, execution->deadline_ms);
+    return execution->deadline_at_ms > work->now_ms ? execution->deadline_at_ms : FF_NULL64;
+}
+
+void ff_execution_next_generation(struct ff_work *work, struct ff_execution *execution)
+{
+    assert(ff_state_is_terminal(execution->state));
+    ff_work_edit(work, execution);
+    execution->generation++;
+    execution->retry_count = 0;
+    execution->reclaim_count = 0;
+    execution->attempt_index = execution->attempt_count;
+    execution->attempt_spent_ms = 0;
+    execution->finished_at_ms = FF_NULL64;
+    execution->delay_until_ms = FF_NULL64;
+    execution->deadline_at_ms = next_deadline(work, execution);
+    execution->cancel_reason = ff_str_null();
+    execution->cancelled_by = ff_str_null();
+}

@@ -37,6 +37,11 @@ void ff_execution_yield(struct ff_work *work, struct ff_execution *execution, ff
 void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, ff_state outcome,
                          const struct ff_ending *how, struct ff_str note);
 
+/* An ended execution is to run again: a new generation with nothing of the old one on the row but
+ * its epoch and its last tenancy. A relative deadline starts again, an absolute one that has passed
+ * is dropped. Follow with a move. */
+void ff_execution_next_generation(struct ff_work *work, struct ff_execution *execution);
+
 /* As yield, but an execution whose flow was cancelled ends cancelled instead. */
 void ff_execution_yield_or_cancel(struct ff_work *work, struct ff_execution *execution, ff_state to,
                                   const struct ff_ending *how);

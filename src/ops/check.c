@@ -17,6 +17,7 @@
 #include "base/sha256.h"
 #include "model/capset.h"
 #include "ops/background.h"
+#include "ops/check.h"
 #include "ops/execution.h"
 
 #include "base/banned.h"
@@ -58,7 +59,7 @@ static ff_status check_text(struct ff_str s, size_t max, const char *field, stru
 }
 
 /* A name: not empty, no control characters. */
-static ff_status check_name(struct ff_str s, size_t max, const char *field, struct ff_error *reterr)
+ff_status ff_check_name(struct ff_str s, size_t max, const char *field, struct ff_error *reterr)
 {
     if (ff_str_empty(s))
         return ff_fail_field(reterr, FF_INVALID, field, "%s must not be empty", field);
@@ -88,8 +89,8 @@ static ff_status check_worker_id(struct ff_str s, const char *field, struct ff_e
     return FF_OK;
 }
 
-static ff_status check_optional_text(struct ff_str s, size_t max, const char *field,
-                                     struct ff_error *reterr)
+ff_status ff_check_optional_text(struct ff_str s, size_t max, const char *field,
+                                 struct ff_error *reterr)
 {
     return ff_str_is_null(s) ? FF_OK : check_text(s, max, field, reterr);
 }
@@ -97,6 +98,15 @@ static ff_status check_optional_text(struct ff_str s, size_t max, const char *fi
 static ff_status check_content_type(struct ff_str s, const char *field, struct ff_error *reterr)
 {
     return ff_str_is_null(s) ? FF_OK : check_ascii(s, FF_CONTENT_TYPE_BYTES_MAX, field, reterr);
+}
+
+ff_status ff_check_key(struct ff_str key, struct ff_error *reterr)
+{
+    if (ff_str_is_null(key))
+        return FF_OK;
+    if (key.len > FF_KEY_BYTES_MAX)
+        return too_large(reterr, "idempotency_key", FF_KEY_BYTES_MAX);
+    return check_ascii(key, FF_KEY_BYTES_MAX, "idempotency_key", reterr);
 }
 
 /* --- numbers --- */
@@ -171,8 +181,7 @@ static int by_tag_name(const void *a, const void *b)
 
 /* Sorts them: a hash must not depend on the order. A null value is allowed where it means removal.
  */
-static ff_status check_tags(struct ff_tag_in *tags, size_t count, bool removal,
-                            struct ff_error *reterr)
+ff_status ff_check_tags(struct ff_tag_in *tags, size_t count, bool removal, struct ff_error *reterr)
 {
     char field[FIELD_BYTES];
 
@@ -185,7 +194,7 @@ static ff_status check_tags(struct ff_tag_in *tags, size_t count, bool removal,
             return too_large(reterr, field, FF_TAG_NAME_BYTES_MAX);
         if (ff_str_is_null(tags[i].value) && !removal)
             return ff_fail_field(reterr, FF_INVALID, field, "%s must be a string", field);
-        FF_TRY(check_optional_text(tags[i].value, FF_TAG_VALUE_BYTES_MAX, field, reterr));
+        FF_TRY(ff_check_optional_text(tags[i].value, FF_TAG_VALUE_BYTES_MAX, field, reterr));
     }
     if (count > 0)
         qsort(tags, count, sizeof *tags, by_tag_name);
@@ -208,7 +217,7 @@ static ff_status check_capabilities(const struct ff_str *tokens, size_t count, c
                              FF_CAPABILITIES_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)snprintf(field, sizeof field, "%s[%zu]", list, i);
-        FF_TRY(check_name(tokens[i], FF_CAPABILITY_BYTES_MAX, field, reterr));
+        FF_TRY(ff_check_name(tokens[i], FF_CAPABILITY_BYTES_MAX, field, reterr));
         if (has_byte(tokens[i], ',') || has_byte(tokens[i], ' '))
             return ff_fail_field(reterr, FF_INVALID, field, "%s has a comma or white space", field);
     }
@@ -217,7 +226,7 @@ static ff_status check_capabilities(const struct ff_str *tokens, size_t count, c
 
 /* --- submit --- */
 
-static void add_number(struct ff_sha256 *sha, int64_t number)
+void ff_hash_number(struct ff_sha256 *sha, int64_t number)
 {
     uint8_t bytes[8];
 
@@ -225,9 +234,9 @@ static void add_number(struct ff_sha256 *sha, int64_t number)
     ff_sha256_add(sha, bytes, sizeof bytes);
 }
 
-static void add_text(struct ff_sha256 *sha, struct ff_str text)
+void ff_hash_text(struct ff_sha256 *sha, struct ff_str text)
 {
-    add_number(sha, ff_str_is_null(text) ? -1 : (int64_t)text.len);
+    ff_hash_number(sha, ff_str_is_null(text) ? -1 : (int64_t)text.len);
     ff_sha256_add(sha, text.ptr, text.len);
 }
 
@@ -237,16 +246,16 @@ static void add_policy(struct ff_sha256 *sha, const struct ff_policy *policy)
     char multiplier[32];
 
     (void)snprintf(multiplier, sizeof multiplier, "%.17g", policy->multiplier);
-    add_number(sha, policy->max_retries);
-    add_number(sha, (int64_t)policy->backoff);
-    add_number(sha, policy->delay_ms);
-    add_number(sha, policy->max_delay_ms);
-    add_text(sha, ff_str_of(multiplier));
-    add_number(sha, policy->jitter);
-    add_number(sha, policy->attempt_timeout_ms);
-    add_number(sha, (int64_t)policy->lease_lapse);
-    add_number(sha, policy->max_reclaim_count);
-    add_number(sha, policy->max_replay_count);
+    ff_hash_number(sha, policy->max_retries);
+    ff_hash_number(sha, (int64_t)policy->backoff);
+    ff_hash_number(sha, policy->delay_ms);
+    ff_hash_number(sha, policy->max_delay_ms);
+    ff_hash_text(sha, ff_str_of(multiplier));
+    ff_hash_number(sha, policy->jitter);
+    ff_hash_number(sha, policy->attempt_timeout_ms);
+    ff_hash_number(sha, (int64_t)policy->lease_lapse);
+    ff_hash_number(sha, policy->max_reclaim_count);
+    ff_hash_number(sha, policy->max_replay_count);
 }
 
 /* The request with its defaults, as far as the caller made it: a minted id is not part of it. */
@@ -256,26 +265,26 @@ static ff_status hash_submission(struct ff_submit_in *in, struct ff_error *reter
     ff_status status;
 
     FF_TRY(ff_sha256_init(&sha, reterr));
-    add_number(&sha, in->own_id ? in->id.partition : -1);
+    ff_hash_number(&sha, in->own_id ? in->id.partition : -1);
     if (in->own_id)
         ff_sha256_add(&sha, in->id.uuid.b, sizeof in->id.uuid.b);
-    add_text(&sha, in->namespace);
-    add_text(&sha, in->lane);
-    add_text(&sha, in->kind);
-    add_text(&sha, in->input);
-    add_text(&sha, in->input_type);
-    add_number(&sha, in->priority);
-    add_number(&sha, (int64_t)in->tag_count);
+    ff_hash_text(&sha, in->namespace);
+    ff_hash_text(&sha, in->lane);
+    ff_hash_text(&sha, in->kind);
+    ff_hash_text(&sha, in->input);
+    ff_hash_text(&sha, in->input_type);
+    ff_hash_number(&sha, in->priority);
+    ff_hash_number(&sha, (int64_t)in->tag_count);
     for (size_t i = 0; i < in->tag_count; i++) {
-        add_text(&sha, in->tags[i].name);
-        add_text(&sha, in->tags[i].value);
+        ff_hash_text(&sha, in->tags[i].name);
+        ff_hash_text(&sha, in->tags[i].value);
     }
-    add_text(&sha, in->idempotency_key);
-    add_number(&sha, in->delay_ms);
-    add_number(&sha, in->delay_until_ms);
-    add_number(&sha, in->deadline_ms);
-    add_number(&sha, in->deadline_at_ms);
-    add_text(&sha, in->capset_tokens);
+    ff_hash_text(&sha, in->idempotency_key);
+    ff_hash_number(&sha, in->delay_ms);
+    ff_hash_number(&sha, in->delay_until_ms);
+    ff_hash_number(&sha, in->deadline_ms);
+    ff_hash_number(&sha, in->deadline_at_ms);
+    ff_hash_text(&sha, in->capset_tokens);
     add_policy(&sha, &in->policy);
     status = ff_sha256_finish(&sha, in->hash, reterr);
     ff_sha256_done(&sha);
@@ -286,17 +295,13 @@ static ff_status check_submission(const struct ff_submit_in *in, const struct ff
                                   struct ff_error *reterr)
 {
     FF_TRY(check_id(in->id, reterr));
-    FF_TRY(check_name(in->namespace, FF_NAMESPACE_BYTES_MAX, "namespace", reterr));
+    FF_TRY(ff_check_name(in->namespace, FF_NAMESPACE_BYTES_MAX, "namespace", reterr));
     FF_TRY(check_ascii(in->lane, FF_LANE_BYTES_MAX, "lane", reterr));
-    FF_TRY(check_name(in->kind, FF_KIND_BYTES_MAX, "kind", reterr));
+    FF_TRY(ff_check_name(in->kind, FF_KIND_BYTES_MAX, "kind", reterr));
     if ((int64_t)in->input.len > settings->input_bytes_max)
         return too_large(reterr, "input", settings->input_bytes_max);
     FF_TRY(check_content_type(in->input_type, "input_content_type", reterr));
-    if (!ff_str_is_null(in->idempotency_key)) {
-        if (in->idempotency_key.len > FF_KEY_BYTES_MAX)
-            return too_large(reterr, "idempotency_key", FF_KEY_BYTES_MAX);
-        FF_TRY(check_ascii(in->idempotency_key, FF_KEY_BYTES_MAX, "idempotency_key", reterr));
-    }
+    FF_TRY(ff_check_key(in->idempotency_key, reterr));
     FF_TRY(check_delay(in->delay_ms, in->delay_until_ms, reterr));
     FF_TRY(not_both(in->deadline_ms, in->deadline_at_ms, "deadline_ms", "deadline_at_ms", reterr));
     FF_TRY(check_optional_range(in->deadline_ms, 1, FF_DURATION_MS_MAX, "deadline_ms", reterr));
@@ -316,7 +321,7 @@ ff_status ff_submit_prepare(struct ff_submit_in *in, const struct ff_settings *s
     FF_TRY(check_submission(in, settings, reterr));
     if (in->tag_count > FF_TAGS_MAX)
         return ff_fail_field(reterr, FF_TOO_LARGE, "tags", "more than %d tags", FF_TAGS_MAX);
-    FF_TRY(check_tags(in->tags, in->tag_count, false, reterr));
+    FF_TRY(ff_check_tags(in->tags, in->tag_count, false, reterr));
     in->priority = ff_min_i64(ff_max_i64(in->priority, 0), FF_PRIORITY_MAX);
     in->capability_count = ff_capset_sort(in->capabilities, in->capability_count);
     FF_TRY(ff_capset_intern(in->capabilities, in->capability_count, arena, &in->capset_tokens,
@@ -342,7 +347,7 @@ static ff_status check_claim_lists(const struct ff_claim_in *in, struct ff_error
     }
     for (size_t i = 0; i < in->kind_count; i++) {
         (void)snprintf(field, sizeof field, "kinds[%zu]", i);
-        FF_TRY(check_name(in->kinds[i], FF_KIND_BYTES_MAX, field, reterr));
+        FF_TRY(ff_check_name(in->kinds[i], FF_KIND_BYTES_MAX, field, reterr));
     }
     return check_capabilities(in->capabilities, in->capability_count, "capabilities", reterr);
 }
@@ -375,7 +380,7 @@ ff_status ff_claim_prepare(struct ff_claim_in *in, struct ff_arena *arena, struc
     FF_TRY(check_worker_id(in->worker_instance_id, "worker_instance_id", reterr));
     FF_TRY(check_claim_lists(in, reterr));
     if (!ff_str_is_null(in->namespace))
-        FF_TRY(check_name(in->namespace, FF_NAMESPACE_BYTES_MAX, "namespace", reterr));
+        FF_TRY(ff_check_name(in->namespace, FF_NAMESPACE_BYTES_MAX, "namespace", reterr));
     FF_TRY(check_range(in->max, 1, FF_TASKS_MAX, "max", reterr));
     FF_TRY(check_range(in->lease_ttl_ms, FF_LEASE_TTL_MS_MIN, FF_LEASE_TTL_MS_MAX, "lease_ttl_ms",
                        reterr));
@@ -401,7 +406,7 @@ ff_status ff_progress_check(const struct ff_progress_in *in, struct ff_error *re
     FF_TRY(ff_task_ref_check(&in->task, reterr));
     if (in->percent != FF_NULL32)
         FF_TRY(check_range(in->percent, 0, 100, "percent", reterr));
-    return check_optional_text(in->message, FF_MESSAGE_BYTES_MAX, "message", reterr);
+    return ff_check_optional_text(in->message, FF_MESSAGE_BYTES_MAX, "message", reterr);
 }
 
 ff_status ff_complete_check(const struct ff_complete_in *in, const struct ff_settings *settings,
@@ -417,7 +422,7 @@ ff_status ff_fail_check(const struct ff_fail_in *in, struct ff_error *reterr)
 {
     FF_TRY(ff_task_ref_check(&in->task, reterr));
     FF_TRY(check_range((int64_t)in->failure_class, 0, FF_FAILURE_CLASS_COUNT - 1, "class", reterr));
-    FF_TRY(check_optional_text(in->message, FF_MESSAGE_BYTES_MAX, "message", reterr));
+    FF_TRY(ff_check_optional_text(in->message, FF_MESSAGE_BYTES_MAX, "message", reterr));
     return check_optional_range(in->retry_after_ms, 0, FF_DURATION_MS_MAX, "retry_after_ms",
                                 reterr);
 }
@@ -434,7 +439,7 @@ ff_status ff_delay_check(const struct ff_delay_in *in, struct ff_error *reterr)
 ff_status ff_release_check(const struct ff_release_in *in, struct ff_error *reterr)
 {
     FF_TRY(ff_task_ref_check(&in->task, reterr));
-    return check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
+    return ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
 }
 
 /* --- the words of an operator --- */
@@ -442,14 +447,14 @@ ff_status ff_release_check(const struct ff_release_in *in, struct ff_error *rete
 ff_status ff_cancel_check(const struct ff_cancel_in *in, struct ff_error *reterr)
 {
     FF_TRY(check_id(in->id, reterr));
-    FF_TRY(check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
-    return check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
+    FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
+    return ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
 }
 
 ff_status ff_priority_check(struct ff_priority_in *in, struct ff_error *reterr)
 {
     FF_TRY(check_id(in->id, reterr));
-    FF_TRY(check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
+    FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
     in->priority = ff_min_i64(ff_max_i64(in->priority, 0), FF_PRIORITY_MAX);
     return FF_OK;
 }
@@ -458,8 +463,8 @@ ff_status ff_replay_check(const struct ff_replay_in *in, const struct ff_setting
                           struct ff_error *reterr)
 {
     FF_TRY(check_id(in->id, reterr));
-    FF_TRY(check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
-    FF_TRY(check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr));
+    FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
+    FF_TRY(ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr));
     if (in->has_input && (int64_t)in->input.len > settings->input_bytes_max)
         return too_large(reterr, "input", settings->input_bytes_max);
     FF_TRY(check_content_type(in->input_type, "input_content_type", reterr));
@@ -471,8 +476,8 @@ ff_status ff_replay_check(const struct ff_replay_in *in, const struct ff_setting
 ff_status ff_revoke_check(const struct ff_revoke_in *in, struct ff_error *reterr)
 {
     FF_TRY(check_id(in->id, reterr));
-    FF_TRY(check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
-    return check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
+    FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
+    return ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
 }
 
 ff_status ff_tag_check(const struct ff_tag_op_in *in, struct ff_error *reterr)
@@ -482,14 +487,14 @@ ff_status ff_tag_check(const struct ff_tag_op_in *in, struct ff_error *reterr)
         return ff_fail_field(reterr, FF_INVALID, "tags", "nothing to set and nothing to remove");
     if (in->tag_count > 2 * (size_t)FF_TAGS_MAX) /* replace all of them at once */
         return ff_fail_field(reterr, FF_TOO_LARGE, "tags", "more than %d tags", 2 * FF_TAGS_MAX);
-    return check_tags(in->tags, in->tag_count, true, reterr);
+    return ff_check_tags(in->tags, in->tag_count, true, reterr);
 }
 
 ff_status ff_lane_pause_check(const struct ff_lane_pause_in *in, struct ff_error *reterr)
 {
     FF_TRY(check_ascii(in->lane, FF_LANE_BYTES_MAX, "lane", reterr));
-    FF_TRY(check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
-    return check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
+    FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
+    return ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
 }
 
 ff_status ff_worker_touch_check(const struct ff_worker_touch_in *in, struct ff_error *reterr)

@@ -167,6 +167,21 @@ struct ff_replay_in {
     int64_t deadline_ms;         /* FF_NULL64: none given */
     int64_t expected_generation; /* FF_NULL64: any */
     int64_t finished_before_ms;  /* FF_NULL64; by filter: only executions that had ended by then */
+    /* members of a flow */
+    bool failed_ancestors; /* an impossible join: replay the failed ancestors instead of refusing */
+    bool reopen_downstream; /* what ran because of it runs again, too */
+    /* learned: it is a member, and which rows that takes */
+    bool is_member, wants_blame;
+    struct ff_uuid flow_id;
+    int32_t generation;
+    struct ff_ancestor *ancestors;
+    size_t ancestor_count;
+    struct ff_scan *scan; /* set by need(): who is to blame for an impossible join */
+};
+/* A failed ancestor, as it was when it was found. */
+struct ff_ancestor {
+    struct ff_uuid id;
+    int32_t generation;
 };
 
 struct ff_revoke_in {

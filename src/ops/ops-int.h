@@ -8,6 +8,7 @@
 
 #include "ops/background.h"
 #include "ops/execution.h"
+#include "ops/flow.h"
 #include "ops/op.h"
 
 /* The answer of ops that only say yes or no. */
@@ -30,6 +31,15 @@ struct ff_no_out {
     X(execution, replay,   ff_replay_in,       ff_state_out)         \
     X(execution, revoke,   ff_revoke_in,       ff_revoke_out)        \
     X(execution, tag,      ff_tag_op_in,       ff_tag_op_out)        \
+    X(flow,      create,   ff_flow_create_in,  ff_flow_create_out)   \
+    X(flow,      grow,     ff_flow_grow_in,    ff_flow_grow_out)     \
+    X(flow,      cancel,   ff_flow_cancel_in,  ff_flow_cancel_out)   \
+    X(flow,      drain,    ff_flow_drain_in,   ff_drain_out)         \
+    X(flow,      remove,   ff_flow_remove_in,  ff_flow_remove_out)   \
+    X(hop,       dispatch, ff_dispatch_in,     ff_dispatch_out)      \
+    X(hop,       postpone, ff_postpone_in,     ff_postpone_out)      \
+    X(hop,       find,     ff_find_in,         ff_find_out)          \
+    X(group,     drain,    ff_group_drain_in,  ff_drain_out)         \
     X(lane,      pause,    ff_lane_pause_in,   ff_no_out)            \
     X(worker,    touch,    ff_worker_touch_in, ff_no_out)            \
     X(timer,     fire,     ff_timer_in,        ff_timer_out)         \

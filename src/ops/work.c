@@ -22,6 +22,8 @@ void ff_settings_default(struct ff_settings *settings)
         .event_renewals = FF_RENEWALS_SAMPLED,
         .input_bytes_max = FF_INPUT_BYTES_MAX,
         .result_bytes_max = FF_RESULT_BYTES_MAX,
+        .flow_nodes_max = FF_FLOW_NODES_MAX,
+        .flow_edges_max = FF_FLOW_EDGES_MAX,
     };
 }
 

@@ -20,6 +20,7 @@ struct ff_settings {
     const char *instance_tag; /* the tag whose value is the instance tag; default "instance" */
     enum { FF_RENEWALS_SAMPLED, FF_RENEWALS_ALL, FF_RENEWALS_NONE } event_renewals;
     int64_t input_bytes_max, result_bytes_max;
+    int64_t flow_nodes_max, flow_edges_max; /* of one call */
 };
 void ff_settings_default(struct ff_settings *settings);
 

@@ -161,6 +161,14 @@ static int64_t by_due(const void *row)
     return ((const struct ff_execution *)row)->due_at_ms;
 }
 
+/* Nobody makes flows here yet. */
+static bool fits_no_flow(const struct query *q, const void *row)
+{
+    (void)q;
+    (void)row;
+    return false;
+}
+
 static int64_t by_finish(const void *row)
 {
     return ((const struct ff_execution *)row)->finished_at_ms;
@@ -210,6 +218,7 @@ static const struct scan_rule {
     {FF_SQL_TIMER_DELAYS,         FF_TABLE_EXECUTION, fits_delays,      by_due,         true},
     {FF_SQL_TIMER_DEADLINES,      FF_TABLE_EXECUTION, fits_deadlines,   by_due,         true},
     {FF_SQL_RETENTION_SCAN,       FF_TABLE_EXECUTION, fits_retention,   by_finish,      true},
+    {FF_SQL_RETENTION_FLOWS,      FF_TABLE_FLOW,      fits_no_flow,     by_key_alone,   true},
     {FF_SQL_PRUNE_BATCHES,        FF_TABLE_MARKER,    fits_old_marker,  by_marker_time, true},
     {FF_SQL_PRUNE_DEDUP,          FF_TABLE_DEDUP,     fits_old_key,     by_key_time,    true},
     {FF_SQL_PRUNE_REPLIES,        FF_TABLE_REPLY,     fits_old_reply,   by_reply_time,  true},
@@ -331,20 +340,21 @@ static void read_pulse(struct model *model, struct ff_read *read, int64_t now_ms
     for (size_t i = 0; i < model->slots[FF_TABLE_CAPSET].len; i++)
         capsets += ((struct model_slot *)model->slots[FF_TABLE_CAPSET].items[i])->row ? 1 : 0;
     read->row_count = 1;
-    read->col_count = 7;
-    read->cells = ff_arena_array(read->arena, 7, sizeof *read->cells);
+    read->col_count = 8;
+    read->cells = ff_arena_array(read->arena, 8, sizeof *read->cells);
     assert(read->cells);
     read->cells[0] = number(now_ms);
     read->cells[1] = number(due_ms);
     read->cells[2] = number(0);
-    read->cells[3] =
+    read->cells[3] = number(0);
+    read->cells[4] =
         number(model->events.len
                    ? ((struct ff_event *)model->events.items[model->events.len - 1])->event_id
                    : 0);
-    read->cells[4] = number(capsets);
-    read->cells[5] = number(claimable);
+    read->cells[5] = number(capsets);
+    read->cells[6] = number(claimable);
     if (contact)
-        read->cells[6] = (struct ff_value){.type = FF_VALUE_TEXT,
+        read->cells[7] = (struct ff_value){.type = FF_VALUE_TEXT,
                                            .as.str = ff_arena_str(read->arena, contact->value)};
 }
 

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
+#include "model/codes.h"
 #include "model/events.h"
 #include "model/states.h"
 #include "sql_ids.h"
@@ -119,41 +120,138 @@ static bool claim_fits(const struct world *world, const struct ff_scan *scan,
            (execution->deadline_at_ms == FF_NULL64 || execution->deadline_at_ms > world->now_ms);
 }
 
-static bool fits(const struct world *world, const struct ff_scan *scan, const void *row)
+/* --- scans of flows --- */
+
+static bool leads_on(const struct world *world, const struct ff_execution *execution)
 {
-    const struct ff_execution *const e = row;
-    const bool due = e->due_at_ms != FF_NULL64 && e->due_at_ms <= world->now_ms;
+    for (size_t i = 0; i < world->row_count[FF_TABLE_EDGE]; i++) {
+        const struct ff_edge *const edge = world->rows[FF_TABLE_EDGE][i];
+
+        if (ff_uuid_eq(edge->execution_id, execution->execution_id))
+            return true;
+    }
+    return false;
+}
+
+/* An edge of `from` that speaks against `to`. */
+static bool speaks_against(const struct world *world, struct ff_uuid from, struct ff_uuid to)
+{
+    for (size_t i = 0; i < world->row_count[FF_TABLE_EDGE]; i++) {
+        const struct ff_edge *const edge = world->rows[FF_TABLE_EDGE][i];
+
+        if (ff_uuid_eq(edge->execution_id, from) && ff_uuid_eq(edge->downstream_id, to) &&
+            (edge->outcome == FF_EDGE_FAIL || edge->outcome == FF_EDGE_SKIP))
+            return true;
+    }
+    return false;
+}
+
+/* Up through what was skipped. Small graphs: recursion will do. */
+static bool is_guilty(const struct world *world, struct ff_uuid from, struct ff_uuid to)
+{
+    if (speaks_against(world, from, to))
+        return true;
+    for (size_t i = 0; i < world->row_count[FF_TABLE_EXECUTION]; i++) {
+        const struct ff_execution *const e = world->rows[FF_TABLE_EXECUTION][i];
+
+        if (e->state == FF_STATE_SKIPPED && speaks_against(world, e->execution_id, to) &&
+            is_guilty(world, from, e->execution_id))
+            return true;
+    }
+    return false;
+}
+
+static bool is_open(struct world *world, const struct ff_edge *edge)
+{
+    const struct ff_exec_id id = {edge->partition_key, edge->downstream_id};
+    const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
+    const struct ff_edge_group *const group = world_row(world, FF_TABLE_EDGE_GROUP, &key);
+
+    return group->group_state == FF_GROUP_PENDING &&
+           !ff_state_is_terminal(world_execution(world, id)->state);
+}
+
+static bool edge_fits(struct world *world, const struct ff_scan *scan, const struct ff_edge *edge)
+{
+    const struct ff_value *const p = scan->params;
+    bool outcome = scan->block != FF_SQL_EDGES_INTO || p[3].type == FF_VALUE_NULL;
+
+    if (scan->block == FF_SQL_EDGES_FROM)
+        return ff_uuid_eq(edge->execution_id, p[1].as.uuid) &&
+               ff_uuid_cmp(edge->downstream_id, p[2].as.uuid) > 0;
+    if (scan->block == FF_SQL_SIBLING_NEEDED)
+        return ff_uuid_eq(edge->execution_id, p[1].as.uuid) &&
+               !ff_uuid_eq(edge->downstream_id, p[2].as.uuid) && is_open(world, edge);
+    for (size_t i = 0; !outcome && i < p[3].count; i++)
+        outcome = p[3].as.i64s[i] == edge->outcome;
+    return outcome && ff_uuid_eq(edge->downstream_id, p[1].as.uuid) &&
+           ff_uuid_cmp(edge->execution_id, p[2].as.uuid) > 0;
+}
+
+static bool member_fits(const struct world *world, const struct ff_scan *scan,
+                        const struct ff_execution *e)
+{
+    const struct ff_value *const p = scan->params;
 
     switch (scan->block) {
-    case FF_SQL_EXECUTION_CLAIM_SCAN:
-        return claim_fits(world, scan, e);
-    case FF_SQL_TIMER_LEASES:
-        return due && ff_state_is_leased(e->state) && filter_fits(scan->params, e);
-    case FF_SQL_TIMER_DELAYS:
-        return due && ff_state_is_delayed(e->state) && filter_fits(scan->params, e);
-    case FF_SQL_TIMER_DEADLINES:
-        return due && e->deadline_at_ms != FF_NULL64 && e->deadline_at_ms <= world->now_ms &&
-               filter_fits(scan->params, e);
-    case FF_SQL_RETENTION_SCAN:
-        return ff_state_is_terminal(e->state) && e->finished_at_ms < scan->params[0].as.i64 &&
-               filter_fits(scan->params + 1, e);
-    case FF_SQL_EXECUTION_TAGS:
-        return ((const struct ff_tag *)row)->partition_key == scan->params[0].as.i64 &&
-               ff_uuid_eq(((const struct ff_tag *)row)->execution_id, scan->params[1].as.uuid);
-    case FF_SQL_PRUNE_BATCHES:
-        return ((const struct ff_marker *)row)->at_ms < scan->params[0].as.i64;
-    case FF_SQL_PRUNE_CLAIMS:
-        return ((const struct ff_claim *)row)->at_ms < scan->params[0].as.i64;
-    case FF_SQL_PRUNE_DEDUP:
-        return ((const struct ff_dedup *)row)->expires_at_ms <= world->now_ms;
-    case FF_SQL_PRUNE_REPLIES:
-        return ((const struct ff_reply *)row)->expires_at_ms <= world->now_ms;
-    case FF_SQL_PRUNE_WORKERS:
-        return ((const struct ff_worker *)row)->seen_at_ms +
-                   ((const struct ff_worker *)row)->ttl_ms <=
-               world->now_ms;
+    case FF_SQL_FAILED_UPSTREAMS:
+        return speaks_against(world, e->execution_id, p[1].as.uuid);
+    case FF_SQL_FAILED_ANCESTORS:
+        return ff_state_is_terminal(e->state) && e->state != FF_STATE_SUCCESS &&
+               e->state != FF_STATE_SKIPPED && is_guilty(world, e->execution_id, p[1].as.uuid);
+    case FF_SQL_FLOW_BROKEN_LEAF:
+        return ff_uuid_eq(e->flow_id, p[0].as.uuid) && e->state != FF_STATE_SUCCESS &&
+               !leads_on(world, e);
+    case FF_SQL_FLOW_MEMBERS_ALIVE:
+        return ff_uuid_eq(e->flow_id, p[0].as.uuid) &&
+               ff_uuid_cmp(e->execution_id, p[1].as.uuid) > 0 && !ff_state_is_terminal(e->state);
+    case FF_SQL_FLOW_MEMBERS:
+        return ff_uuid_eq(e->flow_id, p[0].as.uuid) &&
+               ff_uuid_cmp(e->execution_id, p[1].as.uuid) > 0;
     default:
         abort();
+    }
+}
+
+static bool group_fits(struct world *world, const struct ff_scan *scan,
+                       const struct ff_edge_group *group)
+{
+    const struct ff_edge key = {.partition_key = group->partition_key,
+                                .execution_id = scan->params[1].as.uuid,
+                                .downstream_id = group->execution_id};
+
+    return world_row(world, FF_TABLE_EDGE, &key) &&
+           ff_uuid_cmp(group->execution_id, scan->params[2].as.uuid) > 0;
+}
+
+/* The filters of the cascade's loops are left to the tests on real stores. */
+static bool flow_fits(struct world *world, const struct ff_scan *scan, const void *row)
+{
+    const struct ff_outbox *const hop = row;
+    const struct ff_drain *const drain = row;
+    const struct ff_flow *const flow = row;
+    const int64_t before_ms = scan->params[0].as.i64;
+
+    switch (scan->block) {
+    case FF_SQL_GROUPS_FROM:
+        return group_fits(world, scan, row);
+    case FF_SQL_EDGES_FROM:
+    case FF_SQL_EDGES_INTO:
+    case FF_SQL_SIBLING_NEEDED:
+        return edge_fits(world, scan, row);
+    case FF_SQL_HOPS_OPEN:
+        return hop->dispatched_at_ms == FF_NULL64 && hop->not_before_ms <= world->now_ms &&
+               hop->created_at_ms <= before_ms;
+    case FF_SQL_DRAINS_OPEN:
+        return drain->not_before_ms <= world->now_ms && drain->created_at_ms <= before_ms;
+    case FF_SQL_FLOWS_OPEN:
+        return (flow->draining || flow->state == FF_FLOW_REMOVED) &&
+               flow->changed_at_ms <= before_ms;
+    case FF_SQL_RETENTION_FLOWS:
+        return flow->finished_at_ms != FF_NULL64 && flow->finished_at_ms < before_ms &&
+               flow->state != FF_FLOW_REMOVED && !flow->draining;
+    default:
+        return member_fits(world, scan, row);
     }
 }
 
@@ -172,8 +270,60 @@ static ff_table table_of(const struct ff_scan *scan)
         return FF_TABLE_REPLY;
     case FF_SQL_PRUNE_WORKERS:
         return FF_TABLE_WORKER;
+    case FF_SQL_EDGES_FROM:
+    case FF_SQL_EDGES_INTO:
+    case FF_SQL_SIBLING_NEEDED:
+        return FF_TABLE_EDGE;
+    case FF_SQL_GROUPS_FROM:
+        return FF_TABLE_EDGE_GROUP;
+    case FF_SQL_HOPS_OPEN:
+        return FF_TABLE_OUTBOX;
+    case FF_SQL_DRAINS_OPEN:
+        return FF_TABLE_DRAIN;
+    case FF_SQL_FLOWS_OPEN:
+    case FF_SQL_RETENTION_FLOWS:
+        return FF_TABLE_FLOW;
     default:
         return FF_TABLE_EXECUTION;
+    }
+}
+
+static bool fits(struct world *world, const struct ff_scan *scan, const void *row)
+{
+    const struct ff_execution *const e = row;
+    const bool due = table_of(scan) == FF_TABLE_EXECUTION && e->due_at_ms != FF_NULL64 &&
+                     e->due_at_ms <= world->now_ms;
+
+    switch (scan->block) {
+    case FF_SQL_EXECUTION_CLAIM_SCAN:
+        return claim_fits(world, scan, e);
+    case FF_SQL_TIMER_LEASES:
+        return due && ff_state_is_leased(e->state) && filter_fits(scan->params, e);
+    case FF_SQL_TIMER_DELAYS:
+        return due && ff_state_is_delayed(e->state) && filter_fits(scan->params, e);
+    case FF_SQL_TIMER_DEADLINES:
+        return due && e->deadline_at_ms != FF_NULL64 && e->deadline_at_ms <= world->now_ms &&
+               filter_fits(scan->params, e);
+    case FF_SQL_RETENTION_SCAN:
+        return ff_state_is_terminal(e->state) && ff_uuid_is_zero(e->flow_id) &&
+               e->finished_at_ms < scan->params[0].as.i64 && filter_fits(scan->params + 1, e);
+    case FF_SQL_EXECUTION_TAGS:
+        return ((const struct ff_tag *)row)->partition_key == scan->params[0].as.i64 &&
+               ff_uuid_eq(((const struct ff_tag *)row)->execution_id, scan->params[1].as.uuid);
+    case FF_SQL_PRUNE_BATCHES:
+        return ((const struct ff_marker *)row)->at_ms < scan->params[0].as.i64;
+    case FF_SQL_PRUNE_CLAIMS:
+        return ((const struct ff_claim *)row)->at_ms < scan->params[0].as.i64;
+    case FF_SQL_PRUNE_DEDUP:
+        return ((const struct ff_dedup *)row)->expires_at_ms <= world->now_ms;
+    case FF_SQL_PRUNE_REPLIES:
+        return ((const struct ff_reply *)row)->expires_at_ms <= world->now_ms;
+    case FF_SQL_PRUNE_WORKERS:
+        return ((const struct ff_worker *)row)->seen_at_ms +
+                   ((const struct ff_worker *)row)->ttl_ms <=
+               world->now_ms;
+    default:
+        return flow_fits(world, scan, row);
     }
 }
 
@@ -189,6 +339,37 @@ static int by_claim_order(const void *a, const void *b)
     return ff_uuid_cmp(x->execution_id, y->execution_id);
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct ff_row *const x = *(const struct ff_row *const *)a;
+    const struct ff_row *const y = *(const struct ff_row *const *)b;
+    uint8_t left[FF_KEY_BYTES];
+    uint8_t right[FF_KEY_BYTES];
+    const size_t left_len = ff_row_key((ff_table)x->table, x, left);
+    const size_t right_len = ff_row_key((ff_table)y->table, y, right);
+
+    return ff_str_cmp((struct ff_str){(const char *)left, left_len},
+                      (struct ff_str){(const char *)right, right_len});
+}
+
+static bool locks(const struct ff_scan *scan)
+{
+    const ff_table table = table_of(scan);
+
+    switch (scan->block) {
+    case FF_SQL_FLOW_BROKEN_LEAF:
+    case FF_SQL_FLOW_MEMBERS_ALIVE:
+    case FF_SQL_FLOW_MEMBERS:
+    case FF_SQL_FLOWS_OPEN:
+    case FF_SQL_FAILED_UPSTREAMS:
+    case FF_SQL_FAILED_ANCESTORS:
+        return false;
+    default:
+        return table != FF_TABLE_TAG && table != FF_TABLE_EDGE && table != FF_TABLE_OUTBOX &&
+               table != FF_TABLE_DRAIN && table != FF_TABLE_EDGE_GROUP;
+    }
+}
+
 static void load_scan(struct world *world, struct ff_rowset *rows, struct ff_scan *scan)
 {
     const ff_table table = table_of(scan);
@@ -200,9 +381,11 @@ static void load_scan(struct world *world, struct ff_rowset *rows, struct ff_sca
             scan->rows[scan->row_count++] = world->rows[table][i];
     if (scan->block == FF_SQL_EXECUTION_CLAIM_SCAN)
         qsort(scan->rows, scan->row_count, sizeof *scan->rows, by_claim_order);
+    else if (table == FF_TABLE_EDGE || !locks(scan))
+        qsort(scan->rows, scan->row_count, sizeof *scan->rows, by_key);
     scan->row_count = ff_min_size(scan->row_count, limit);
     for (size_t i = 0; i < scan->row_count; i++)
-        scan->rows[i] = load(rows, table, scan->rows[i], table != FF_TABLE_TAG);
+        scan->rows[i] = load(rows, table, scan->rows[i], locks(scan));
     scan->loaded = true;
 }
 

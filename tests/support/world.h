@@ -10,6 +10,7 @@
 
 #include "ops/background.h"
 #include "ops/execution.h"
+#include "ops/flow.h"
 #include "ops/op.h"
 
 #define WORLD_ROWS_MAX   512

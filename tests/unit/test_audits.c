@@ -21,7 +21,7 @@
 #define ID(n) "x'0000000000000000000000000000000" #n "'"
 
 /* 1 waits, 2 is active, 3 has succeeded at its second attempt, 4 is delayed, 5 is a failed member
- * of a flow, 6 was replayed and waits. */
+ * of a flow whose hop is on its way to 7, 6 was replayed and waits. */
 // clang-format off
 static const char good[] =
     "INSERT INTO ff_capset VALUES (77, 'gpu', 1);"
@@ -64,6 +64,20 @@ static const char good[] =
     " (1, 1, 3, " ID(3) ", 0, 'ns', 4000, 90, 5),"
     " (1, 2, 5, " ID(5) ", 0, 'ns', 2000, 91, 2),"
     " (1, 3, 6, " ID(6) ", 0, 'ns', 2000, 92, 2);";
+
+static const char good_flow[] =
+    "INSERT INTO ff_execution (partition_key, execution_id, flow_id, namespace, lane, kind,"
+    " capset_id, submit_hash, created_at_ms, state, priority, flags, version, changed_at_ms,"
+    " generation, attempt_index, attempt_count, attempt_type, retry_count, reclaim_count,"
+    " replay_count, attempt_spent_ms, lease_epoch, last_epoch, last_end) VALUES"
+    " (5, " ID(7) ", " ID(f) ", 'ns', 'default', 'k', 0, x'00', 1000, 30, 0, 0, 1, 1000, 0, 0, 0,"
+    " 0, 0, 0, 0, 0, 0, 0, 0);"
+    "INSERT INTO ff_flow (partition_key, flow_id, namespace, submit_hash, created_at_ms, state,"
+    " revision, node_count, edge_count, success_count, failed_count, cancelled_count,"
+    " expired_count, skipped_count, cancel_policy, draining, version, changed_at_ms) VALUES"
+    " (5, " ID(f) ", 'ns', x'00', 1000, 1, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1000);"
+    "INSERT INTO ff_edge VALUES (5, " ID(5) ", " ID(7) ", " ID(f) ", 0, 0, NULL);"
+    "INSERT INTO ff_edge_group VALUES (5, " ID(7) ", " ID(f) ", 0, 0, 1, 1, 0, 0, 0, 0, 0);";
 
 /* What is broken, and the audit that must see it. Constraints are off: an audit must not rely on
  * them. */
@@ -120,6 +134,24 @@ static const struct {
     {FF_SQL_FSCK_INPUT_MISSING, "DELETE FROM ff_payload"},
     {FF_SQL_FSCK_TAG_UNSEEN, "UPDATE ff_execution SET flags = 2 WHERE partition_key = 1"},
     {FF_SQL_FSCK_HOP_MISSING, "DELETE FROM ff_outbox"},
+    {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge_group SET fail = 1"},
+    {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge SET outcome = 1"},
+    {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge_group SET total = 2"},
+    {FF_SQL_FSCK_GROUP_COUNTS, "UPDATE ff_edge_group SET group_state = 1"},
+    {FF_SQL_FSCK_NODE_AGAINST_JOIN, "UPDATE ff_edge_group SET group_state = 1"},
+    {FF_SQL_FSCK_NODE_AGAINST_JOIN, "UPDATE ff_execution SET state = 10 WHERE state = 30"},
+    {FF_SQL_FSCK_NODE_AGAINST_JOIN, "UPDATE ff_execution SET state = 94 WHERE state = 30"},
+    {FF_SQL_FSCK_NODE_AGAINST_JOIN, "DELETE FROM ff_edge_group"},
+    {FF_SQL_FSCK_EDGE_LEFT_BEHIND, "UPDATE ff_outbox SET dispatched_at_ms = 3000"},
+    {FF_SQL_FSCK_EDGE_DANGLING, "UPDATE ff_execution SET flow_id = NULL WHERE state = 30"},
+    {FF_SQL_FSCK_EDGE_DANGLING, "DELETE FROM ff_execution WHERE state = 91"},
+    {FF_SQL_FSCK_FLOW_MISSING, "DELETE FROM ff_flow"},
+    {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET node_count = 3"},
+    {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET failed_count = 1"},
+    {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_outbox SET dispatched_at_ms = 3000"},
+    {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET finished_at_ms = 3000"},
+    {FF_SQL_FSCK_HOP_OUTLIVED, "UPDATE ff_execution SET generation = 1 WHERE state = 91"},
+    {FF_SQL_FSCK_HOP_STUCK, "UPDATE ff_outbox SET tries = 10"},
 };
 // clang-format on
 
@@ -146,6 +178,7 @@ static int setup(void **state FF_UNUSED)
     for (int32_t i = 0; i < ff_sql_migration_count; i++)
         run(ff_sql_migrations[i].text[FF_DIALECT_SQLITE]);
     run(good);
+    run(good_flow);
     run("PRAGMA ignore_check_constraints = on");
     return 0;
 }

@@ -27,6 +27,34 @@ static void test_codes__stored_numbers_never_change(void **state)
     assert_int_equal(FF_HOP_REOPEN, 1);
 }
 
+static void test_codes__numbers_of_flows_never_change(void **state)
+{
+    (void)state;
+    assert_string_equal(ff_flow_state_name(1), "running");
+    assert_string_equal(ff_flow_state_name(2), "completed");
+    assert_string_equal(ff_flow_state_name(3), "failed");
+    assert_string_equal(ff_flow_state_name(4), "cancelled");
+    assert_string_equal(ff_flow_state_name(5), "removed");
+    assert_string_equal(ff_flow_cancel_name(1), "cancel_flow_only");
+    assert_string_equal(ff_flow_cancel_name(2), "cancel_pending");
+    assert_string_equal(ff_flow_cancel_name(3), "cancel_all");
+    assert_string_equal(ff_edge_outcome_name(0), "unresolved");
+    assert_string_equal(ff_edge_outcome_name(1), "success");
+    assert_string_equal(ff_edge_outcome_name(2), "fail");
+    assert_string_equal(ff_edge_outcome_name(3), "skip");
+    assert_string_equal(ff_pass_name(0), "upstream");
+    assert_string_equal(ff_pass_name(1), "input");
+    assert_string_equal(ff_join_policy_name(0), "all_of");
+    assert_string_equal(ff_join_policy_name(1), "any_of");
+    assert_string_equal(ff_join_policy_name(2), "quorum");
+    assert_string_equal(ff_on_satisfied_name(0), "cancel_remaining");
+    assert_string_equal(ff_on_satisfied_name(1), "let_run");
+    assert_string_equal(ff_group_state_name(0), "pending");
+    assert_string_equal(ff_group_state_name(1), "satisfied");
+    assert_string_equal(ff_group_state_name(2), "impossible");
+    assert_string_equal(ff_group_state_name(3), "unknown");
+}
+
 static void test_codes__flags_bound_the_size_of_an_input(void **state)
 {
     static const size_t sizes[] = {0, 1, 2, 1023, 1024, 1025, 1 << 20, (1 << 20) + 1, 8 << 20};
@@ -50,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes__stored_numbers_never_change),
+        cmocka_unit_test(test_codes__numbers_of_flows_never_change),
         cmocka_unit_test(test_codes__flags_bound_the_size_of_an_input),
     };
 

@@ -3,25 +3,88 @@
  * replay.c -- execution.replay: run an ended execution again, as a new generation.
  *
  * Attempts, results and events of older generations stay; so does the epoch, so an old lease never
- * becomes valid again. Tests: tests/unit/test_ops.c. */
+ * becomes valid again. A member of a flow goes where its join says, and a reopening hop takes back
+ * what its old outcome resolved; that takes its flow, its join and its old hops, which a first
+ * batch finds out. Tests: tests/unit/test_operator.c, test_cascade.c. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/strbuf.h"
 #include "model/events.h"
+#include "ops/cascade.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
+#include "sql_ids.h"
 
 #include "base/banned.h"
 
+#define BLAMED_MAX    3    /* named in an error */
+#define ANCESTORS_MAX 1000 /* replayed by one call */
+
+/* --- asking --- */
+
+static void need_scan(struct ff_work *work, struct ff_replay_in *in)
+{
+    struct ff_value params[FF_SQL_FAILED_UPSTREAMS_PARAMS];
+    const struct ff_in_failed_upstreams failed = {.partition_key = in->id.partition,
+                                                  .downstream_id = in->id.uuid};
+
+    static_assert((int)FF_SQL_FAILED_UPSTREAMS_PARAMS == (int)FF_SQL_FAILED_ANCESTORS_PARAMS,
+                  "scans for the guilty differ");
+    ff_in_failed_upstreams_values(&failed, params);
+    if (in->failed_ancestors)
+        in->scan = ff_work_scan(work, FF_SQL_FAILED_ANCESTORS, params,
+                                FF_SQL_FAILED_ANCESTORS_PARAMS, ANCESTORS_MAX + 1);
+    else
+        in->scan = ff_work_scan(work, FF_SQL_FAILED_UPSTREAMS, params,
+                                FF_SQL_FAILED_UPSTREAMS_PARAMS, BLAMED_MAX + 1);
+}
+
+static void need_member(struct ff_work *work, struct ff_exec_id id, int32_t generation)
+{
+    const struct ff_edge_group group = {.partition_key = id.partition, .execution_id = id.uuid};
+
+    ff_work_want(work, FF_TABLE_EDGE_GROUP, &group, FF_WANT_LOCK);
+    ff_member_need_hops(work, id, generation);
+}
+
 void ff_execution_replay_need(struct ff_work *work, struct ff_replay_in *in)
 {
+    const struct ff_flow flow = ff_flow_key(in->flow_id);
+
+    in->scan = NULL;
     ff_work_lock_execution(work, in->id);
+    if (!in->is_member)
+        return;
+    ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);
+    need_member(work, in->id, in->generation);
+    if (in->wants_blame && !in->ancestors)
+        need_scan(work, in);
+    for (size_t i = 0; i < in->ancestor_count; i++) {
+        const struct ff_exec_id id = {in->id.partition, in->ancestors[i].id};
+
+        ff_work_lock_execution(work, id);
+        need_member(work, id, in->ancestors[i].generation);
+    }
+}
+
+/* --- may it? --- */
+
+static ff_status check_limit(const struct ff_execution *execution, struct ff_error *reterr)
+{
+    struct ff_policy policy;
+
+    ff_policy_read(execution->policy, &policy);
+    if (execution->replay_count >= policy.max_replay_count)
+        return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
+                       (int)execution->replay_count, (int)policy.max_replay_count);
+    return FF_OK;
 }
 
 static ff_status may_replay(const struct ff_execution *execution, const struct ff_replay_in *in,
                             struct ff_error *reterr)
 {
-    struct ff_policy policy;
-
     if (in->expected_generation != FF_NULL64 && in->expected_generation != execution->generation)
         return ff_fail_field(reterr, FF_CONFLICT, "expected_generation",
                              "execution is in generation %d", (int)execution->generation);
@@ -32,13 +95,62 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
         return ff_fail(reterr, FF_NOT_FOUND, "execution had not ended at the time of the call");
     if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
-    if (execution->state == FF_STATE_SKIPPED)
-        return ff_fail(reterr, FF_DEPENDENCIES_FAILED, "what it depends on has not succeeded");
-    ff_policy_read(execution->policy, &policy);
-    if (execution->replay_count >= policy.max_replay_count)
-        return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
-                       (int)execution->replay_count, (int)policy.max_replay_count);
-    return FF_OK;
+    return check_limit(execution, reterr);
+}
+
+static const struct ff_edge_group *group_of(struct ff_work *work,
+                                            const struct ff_execution *execution)
+{
+    const struct ff_edge_group key = {.partition_key = execution->partition_key,
+                                      .execution_id = execution->execution_id};
+
+    return ff_work_row(work, FF_TABLE_EDGE_GROUP, &key);
+}
+
+static bool is_impossible(struct ff_work *work, const struct ff_execution *execution)
+{
+    const struct ff_edge_group *const group = group_of(work, execution);
+
+    return group && group->group_state == FF_GROUP_IMPOSSIBLE;
+}
+
+static ff_status blame(struct ff_work *work, const struct ff_replay_in *in, struct ff_error *reterr)
+{
+    struct ff_strbuf text = ff_strbuf_in(work->arena, 512);
+    struct ff_str names;
+
+    for (size_t i = 0; i < in->scan->row_count && i < BLAMED_MAX; i++) {
+        const struct ff_execution *const upstream = in->scan->rows[i];
+
+        ff_strbuf_addf(&text, "%s'" FF_STR_FMT "' (%s)", i > 0 ? ", " : "",
+                       FF_STR_ARG(upstream->node), ff_state_public_name(upstream->state));
+    }
+    if (in->scan->row_count > BLAMED_MAX)
+        ff_strbuf_adds(&text, " and others");
+    FF_TRY(ff_strbuf_take(&text, &names, reterr));
+    return ff_fail(reterr, FF_DEPENDENCIES_FAILED, "it depends on " FF_STR_FMT, FF_STR_ARG(names));
+}
+
+static ff_status learn_ancestors(struct ff_work *work, struct ff_replay_in *in,
+                                 struct ff_error *reterr)
+{
+    const size_t count = in->scan->row_count;
+
+    if (count > ANCESTORS_MAX)
+        return ff_fail_field(reterr, FF_TOO_LARGE, "scope",
+                             "more than %d failed ancestors: replay some of them first",
+                             ANCESTORS_MAX);
+    if (count == 0)
+        return ff_fail(reterr, FF_DEPENDENCIES_FAILED, "no ended ancestor could be replayed");
+    in->ancestors = ff_arena_array(work->arena, count, sizeof *in->ancestors);
+    FF_TRY(ff_arena_check(work->arena, reterr));
+    for (size_t i = 0; i < count; i++) {
+        const struct ff_execution *const row = in->scan->rows[i];
+
+        in->ancestors[i] = (struct ff_ancestor){row->execution_id, row->generation};
+    }
+    in->ancestor_count = count;
+    return FF_AGAIN;
 }
 
 /* Inputs are set-once on the row: a new one always goes to ff_payload, under its generation. */
@@ -56,43 +168,118 @@ static void insert_input(struct ff_work *work, struct ff_execution *execution,
     execution->flags = ff_flags_with_input(execution->flags, payload->data.len);
 }
 
-/* A relative deadline starts again; an absolute one that has passed is dropped. */
-static int64_t new_deadline(const struct ff_work *work, const struct ff_execution *execution,
-                            const struct ff_replay_in *in)
+static void say_replayed(struct ff_work *work, const struct ff_execution *execution,
+                         const struct ff_replay_in *in)
 {
-    if (in->deadline_ms != FF_NULL64)
-        return ff_add_i64_clamped(work->now_ms, in->deadline_ms);
-    if (execution->deadline_ms != FF_NULL64)
-        return ff_add_i64_clamped(work->now_ms, execution->deadline_ms);
-    return execution->deadline_at_ms > work->now_ms ? execution->deadline_at_ms : FF_NULL64;
+    struct ff_event *const event =
+        ff_execution_event(work, execution, FF_EVENT_OPERATOR, FF_EVENT_OPERATOR_REPLAYED);
+
+    event->note = in->reason;
+    event->num_a = execution->generation;
+}
+
+/* --- members --- */
+
+/* Where its join says: nothing runs again before what it waits for. */
+static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flow *flow,
+                    struct ff_execution *execution)
+{
+    const struct ff_edge_group *const group = group_of(work, execution);
+    const bool waits = group && group->group_state != FF_GROUP_SATISFIED;
+
+    ff_work_edit(work, execution);
+    execution->replay_count++;
+    ff_member_restart(work, flow, execution,
+                      waits ? FF_STATE_BLOCKED_REPLAY : FF_STATE_READY_REPLAY,
+                      in->reopen_downstream);
+    say_replayed(work, execution, in);
+}
+
+/* The failed ancestors run again; what was skipped because of them, the one asked for included,
+ * follows by itself. */
+static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in,
+                                   struct ff_flow *flow, struct ff_error *reterr)
+{
+    for (size_t i = 0; i < in->ancestor_count; i++) {
+        struct ff_execution *const execution =
+            ff_work_execution(work, (struct ff_exec_id){in->id.partition, in->ancestors[i].id});
+
+        if (!execution || !ff_state_is_terminal(execution->state) ||
+            execution->generation != in->ancestors[i].generation) { /* moved on meanwhile */
+            in->ancestors = NULL;
+            in->ancestor_count = 0;
+            return FF_AGAIN;
+        }
+        if (is_impossible(work, execution))
+            return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
+                           "ancestor '" FF_STR_FMT "' was cancelled and cannot run either",
+                           FF_STR_ARG(execution->node));
+        FF_TRY(check_limit(execution, reterr));
+        restart(work, in, flow, execution);
+    }
+    return FF_OK;
+}
+
+static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
+                               struct ff_execution *execution, struct ff_error *reterr)
+{
+    struct ff_flow *flow;
+
+    if (!in->is_member || in->generation != execution->generation) {
+        in->is_member = true;
+        in->flow_id = execution->flow_id;
+        in->generation = execution->generation;
+        return FF_AGAIN;
+    }
+    FF_TRY(ff_find_flow(work, in->flow_id, &flow, reterr));
+    if (flow->state == FF_FLOW_CANCELLED)
+        return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
+    if (is_impossible(work, execution)) {
+        if (!in->wants_blame) {
+            in->wants_blame = true;
+            return FF_AGAIN;
+        }
+        if (!in->failed_ancestors || execution->state != FF_STATE_SKIPPED)
+            return in->scan ? blame(work, in, reterr) : FF_AGAIN;
+        if (!in->ancestors)
+            return in->scan ? learn_ancestors(work, in, reterr) : FF_AGAIN;
+        return restart_ancestors(work, in, flow, reterr);
+    }
+    restart(work, in, flow, execution);
+    return FF_OK;
+}
+
+/* A deadline or an input given with the replay counts more than what the row had. */
+static void apply_wishes(struct ff_work *work, struct ff_execution *execution,
+                         const struct ff_replay_in *in)
+{
+    if (in->has_input)
+        insert_input(work, execution, in);
+    if (in->deadline_ms == FF_NULL64)
+        return;
+    execution->deadline_at_ms = ff_add_i64_clamped(work->now_ms, in->deadline_ms);
+    execution->due_at_ms = execution->deadline_at_ms; /* it waits: nothing else is due */
 }
 
 ff_status ff_execution_replay_apply(struct ff_work *work, struct ff_replay_in *in,
                                     struct ff_state_out *out, struct ff_error *reterr)
 {
     struct ff_execution *execution;
-    struct ff_event *event;
+    int32_t generation;
 
     FF_TRY(ff_find_execution(work, in->id, &execution, reterr));
     FF_TRY(may_replay(execution, in, reterr));
-    ff_work_edit(work, execution);
-    execution->generation++;
-    execution->replay_count++;
-    execution->retry_count = 0;
-    execution->reclaim_count = 0;
-    execution->attempt_index = execution->attempt_count;
-    execution->attempt_spent_ms = 0;
-    execution->finished_at_ms = FF_NULL64;
-    execution->delay_until_ms = FF_NULL64;
-    execution->deadline_at_ms = new_deadline(work, execution, in);
-    execution->cancel_reason = ff_str_null();
-    execution->cancelled_by = ff_str_null();
-    if (in->has_input)
-        insert_input(work, execution, in);
-    ff_execution_move(work, execution, FF_STATE_READY_REPLAY);
-    event = ff_execution_event(work, execution, FF_EVENT_OPERATOR, FF_EVENT_OPERATOR_REPLAYED);
-    event->note = in->reason;
-    event->num_a = execution->generation;
+    generation = execution->generation;
+    if (!ff_uuid_is_zero(execution->flow_id)) {
+        FF_TRY(replay_member(work, in, execution, reterr));
+    } else {
+        ff_execution_next_generation(work, execution);
+        execution->replay_count++;
+        ff_execution_move(work, execution, FF_STATE_READY_REPLAY);
+        say_replayed(work, execution, in);
+    }
+    if (execution->generation != generation)
+        apply_wishes(work, execution, in);
     ff_state_answer(execution, out);
     return FF_OK;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
+#include "ops/birth.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
 
@@ -42,14 +43,6 @@ static void key_of_id(const struct ff_submit_in *in, struct dedup_key *ret)
     ret->row = (struct ff_dedup){.namespace = FF_STR(""), .dedup_key = {ret->text, (size_t)len}};
 }
 
-static bool knows_capset(const struct ff_work *work, int64_t capset_id)
-{
-    for (size_t i = 0; work->capsets && i < work->capsets->count; i++)
-        if (work->capsets->sets[i]->capset_id == capset_id)
-            return true;
-    return false;
-}
-
 void ff_execution_submit_need(struct ff_work *work, struct ff_submit_in *in)
 {
     struct dedup_key key;
@@ -63,11 +56,7 @@ void ff_execution_submit_need(struct ff_work *work, struct ff_submit_in *in)
         key_of_idempotency(in, &key);
         ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
     }
-    if (in->capset_id != 0 && !knows_capset(work, in->capset_id)) {
-        const struct ff_capset capset = {.capset_id = in->capset_id};
-
-        ff_work_want(work, FF_TABLE_CAPSET, &capset, FF_WANT_READ);
-    }
+    ff_birth_need(work, in);
     if (in->taken)
         ff_work_read_execution(work, in->taken_by);
 }
@@ -120,92 +109,11 @@ static bool is_leaving(struct ff_work *work, const struct ff_submit_in *in)
     return ff_is_leaving(work, FF_TABLE_EXECUTION, &key);
 }
 
-static void insert_capset(struct ff_work *work, const struct ff_submit_in *in)
-{
-    const struct ff_capset key = {.capset_id = in->capset_id};
-    struct ff_capset *capset;
-
-    if (in->capset_id == 0 || knows_capset(work, in->capset_id) ||
-        ff_work_row(work, FF_TABLE_CAPSET, &key))
-        return;
-    capset = ff_work_insert(work, FF_TABLE_CAPSET, &key);
-    capset->tokens = in->capset_tokens;
-    capset->created_at_ms = work->now_ms;
-}
-
-static void insert_tags(struct ff_work *work, const struct ff_submit_in *in,
-                        struct ff_execution *execution)
-{
-    const struct ff_str instance = ff_str_of(work->settings->instance_tag);
-
-    if (in->tag_count)
-        execution->flags |= FF_EXEC_TAGGED;
-    for (size_t i = 0; i < in->tag_count; i++) {
-        const struct ff_tag key = {.partition_key = in->id.partition,
-                                   .execution_id = in->id.uuid,
-                                   .name = in->tags[i].name};
-        struct ff_tag *const tag = ff_work_insert_new(work, FF_TABLE_TAG, &key);
-
-        tag->value = in->tags[i].value;
-        if (ff_str_eq(in->tags[i].name, instance))
-            execution->instance_tag = in->tags[i].value;
-    }
-}
-
-static void set_input(struct ff_work *work, const struct ff_submit_in *in,
-                      struct ff_execution *execution)
-{
-    if (in->input.len > FF_PAYLOAD_INLINE_BYTES_MAX) {
-        const struct ff_payload key = {.partition_key = in->id.partition,
-                                       .execution_id = in->id.uuid,
-                                       .generation = 0,
-                                       .kind = FF_PAYLOAD_INPUT};
-        struct ff_payload *const payload = ff_work_insert_new(work, FF_TABLE_PAYLOAD, &key);
-
-        payload->data = in->input;
-        payload->content_type = in->input_type;
-        execution->flags = ff_flags_with_input(execution->flags, in->input.len);
-        return;
-    }
-    execution->input = in->input;
-    execution->input_type = in->input_type;
-}
-
-static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
-                      struct ff_execution *execution)
-{
-    const int64_t until_ms = in->delay_ms != FF_NULL64
-                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
-                                 : in->delay_until_ms;
-
-    execution->created_at_ms = work->now_ms;
-    execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
-    execution->deadline_ms = in->deadline_ms;
-    execution->deadline_at_ms = in->deadline_ms != FF_NULL64
-                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
-                                    : in->deadline_at_ms;
-}
-
 static void create(struct ff_work *work, const struct ff_submit_in *in, struct ff_submit_out *out)
 {
-    const struct ff_execution key = {.partition_key = in->id.partition,
-                                     .execution_id = in->id.uuid};
-    struct ff_execution *const execution = ff_work_insert_new(work, FF_TABLE_EXECUTION, &key);
+    struct ff_execution *const execution = ff_execution_birth(work, in, NULL);
 
-    execution->namespace = in->namespace;
-    execution->lane = in->lane;
-    execution->kind = in->kind;
-    execution->priority = (int32_t)in->priority;
-    execution->capset_id = in->capset_id;
-    execution->policy = ff_policy_pack(&in->policy, work->arena);
-    execution->submit_hash = hash_of(in);
-    set_times(work, in, execution);
-    set_input(work, in, execution);
-    insert_capset(work, in);
-    insert_tags(work, in, execution);
-    ff_execution_move(work, execution,
-                      execution->delay_until_ms == FF_NULL64 ? FF_STATE_READY_FIRST
-                                                             : FF_STATE_DELAYED_FIRST);
+    ff_execution_move(work, execution, ff_state_when_free(work, execution));
     *out = (struct ff_submit_out){.id = in->id, .state = execution->state, .created = true};
 }
 

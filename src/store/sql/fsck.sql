@@ -311,3 +311,160 @@ SELECT e.partition_key, e.execution_id,
                     WHERE o.partition_key = e.partition_key AND o.execution_id = e.execution_id
                       AND o.generation = e.generation AND o.kind = {{code:HOP_COMPLETION}})
  LIMIT :limit;
+
+-- name: fsck_group_counts
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A join has counted each of its edges once, and what it decided follows from that.
+SELECT g.partition_key, g.execution_id,
+       'join counts ' || CAST(g.success AS text) || '/' || CAST(g.fail AS text) || '/'
+           || CAST(g.skip AS text) || ' of ' || CAST(g.total AS text) || ', state '
+           || CAST(g.group_state AS text) AS detail
+  FROM ff_edge_group g
+ WHERE g.success <> (SELECT count(*) FROM ff_edge x
+                      WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
+                        AND x.outcome = {{code:EDGE_SUCCESS}})
+    OR g.fail <> (SELECT count(*) FROM ff_edge x
+                   WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
+                     AND x.outcome = {{code:EDGE_FAIL}})
+    OR g.skip <> (SELECT count(*) FROM ff_edge x
+                   WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
+                     AND x.outcome = {{code:EDGE_SKIP}})
+    OR (g.total <> (SELECT count(*) FROM ff_edge x
+                     WHERE x.partition_key = g.partition_key
+                       AND x.downstream_id = g.execution_id)
+        AND EXISTS (SELECT 1 FROM ff_flow f
+                     WHERE f.partition_key = g.partition_key AND f.flow_id = g.flow_id
+                       AND f.state <> {{code:FLOW_REMOVED}}))
+    OR g.group_state <>
+       CASE WHEN g.success >= CASE g.policy WHEN {{code:JOIN_ALL_OF}} THEN g.total
+                                            WHEN {{code:JOIN_ANY_OF}} THEN 1 ELSE g.k END
+            THEN {{code:GROUP_SATISFIED}}
+            WHEN g.total - g.fail - g.skip
+                   < CASE g.policy WHEN {{code:JOIN_ALL_OF}} THEN g.total
+                                   WHEN {{code:JOIN_ANY_OF}} THEN 1 ELSE g.k END
+            THEN {{code:GROUP_IMPOSSIBLE}}
+            ELSE {{code:GROUP_PENDING}} END
+ LIMIT :limit;
+
+-- name: fsck_node_against_join
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A node waits while its join is open, runs only when it is satisfied, and is skipped only
+--       when that has become impossible.
+SELECT e.partition_key, e.execution_id,
+       {{public_case:e.state}} || ' although its join is in state '
+           || coalesce(CAST(g.group_state AS text), 'none') AS detail
+  FROM ff_execution e
+  LEFT JOIN ff_edge_group g ON g.partition_key = e.partition_key
+                           AND g.execution_id = e.execution_id
+ WHERE e.flow_id IS NOT NULL
+   AND ((e.state IN ({{public:waiting_children}})
+         AND coalesce(g.group_state, -1) <> {{code:GROUP_PENDING}})
+        OR (e.state = {{state:SKIPPED}}
+            AND coalesce(g.group_state, -1) <> {{code:GROUP_IMPOSSIBLE}})
+        OR ({{alive:e}} AND e.state NOT IN ({{public:waiting_children}})
+            AND g.group_state <> {{code:GROUP_SATISFIED}}))
+ LIMIT :limit;
+
+-- name: fsck_edge_left_behind
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Every edge of an ended member is resolved, or its hop is still to come.
+SELECT e.partition_key, e.execution_id, 'ended, and an edge of it is open' AS detail
+  FROM ff_edge x
+  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+ WHERE x.outcome = {{code:EDGE_UNRESOLVED}}
+   AND {{terminal:e}}
+   AND NOT EXISTS (SELECT 1 FROM ff_outbox o
+                    WHERE o.partition_key = e.partition_key AND o.execution_id = e.execution_id
+                      AND o.generation = e.generation AND o.dispatched_at_ms IS NULL)
+ LIMIT :limit;
+
+-- name: fsck_edge_dangling
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Both ends of an edge exist and belong to its flow, until the flow is removed.
+SELECT x.partition_key, x.execution_id, 'an edge of it leads out of its flow' AS detail
+  FROM ff_edge x
+  JOIN ff_flow f ON f.partition_key = x.partition_key AND f.flow_id = x.flow_id
+                AND f.state <> {{code:FLOW_REMOVED}}
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e
+                    WHERE e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+                      AND e.flow_id = x.flow_id)
+    OR NOT EXISTS (SELECT 1 FROM ff_execution e
+                    WHERE e.partition_key = x.partition_key AND e.execution_id = x.downstream_id
+                      AND e.flow_id = x.flow_id)
+ LIMIT :limit;
+
+-- name: fsck_flow_missing
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Every member has its flow.
+SELECT e.partition_key, e.execution_id, 'its flow is not there' AS detail
+  FROM ff_execution e
+ WHERE e.flow_id IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM ff_flow f
+                    WHERE f.partition_key = e.partition_key AND f.flow_id = e.flow_id)
+ LIMIT :limit;
+
+-- name: fsck_flow_counts
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A flow knows how many members it has, and counts those whose end has been dispatched; it
+--       has ended when all of them have. The id is the flow's.
+SELECT c.partition_key, c.flow_id,
+       'flow says ' || CAST(c.counted AS text) || ' of ' || CAST(c.node_count AS text)
+           || ' have ended, there are ' || CAST(c.ended AS text) || ' of '
+           || CAST(c.members AS text) AS detail
+  FROM (SELECT f.partition_key, f.flow_id, f.node_count, f.finished_at_ms,
+               f.success_count + f.failed_count + f.cancelled_count + f.expired_count
+                   + f.skipped_count AS counted,
+               (SELECT count(*) FROM ff_execution e WHERE e.flow_id = f.flow_id) AS members,
+               (SELECT count(*)
+                  FROM ff_execution e
+                  JOIN ff_outbox o ON o.partition_key = e.partition_key
+                                  AND o.execution_id = e.execution_id
+                                  AND o.generation = e.generation
+                                  AND o.kind = {{code:HOP_COMPLETION}}
+                                  AND o.dispatched_at_ms IS NOT NULL
+                 WHERE e.flow_id = f.flow_id AND {{terminal:e}}) AS ended,
+               (SELECT count(*)
+                  FROM ff_execution e
+                  JOIN ff_outbox o ON o.partition_key = e.partition_key
+                                  AND o.execution_id = e.execution_id
+                                  AND o.generation = e.generation
+                                  AND o.kind = {{code:HOP_COMPLETION}}
+                                  AND o.dispatched_at_ms IS NOT NULL
+                 WHERE e.flow_id = f.flow_id AND e.state = {{state:SUCCESS}}) AS succeeded,
+               f.success_count
+          FROM ff_flow f
+         WHERE f.state <> {{code:FLOW_REMOVED}}) c
+ WHERE c.members <> c.node_count OR c.ended <> c.counted OR c.succeeded <> c.success_count
+    OR (c.finished_at_ms IS NULL AND c.counted = c.node_count)
+    OR (c.finished_at_ms IS NOT NULL AND c.counted <> c.node_count)
+ LIMIT :limit;
+
+-- name: fsck_hop_outlived
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A hop of an older generation has been dispatched or superseded.
+SELECT e.partition_key, e.execution_id,
+       'hop of generation ' || CAST(o.generation AS text) || ' is open, the row is in '
+           || CAST(e.generation AS text) AS detail
+  FROM ff_outbox o
+  JOIN ff_execution e ON e.partition_key = o.partition_key AND e.execution_id = o.execution_id
+ WHERE o.dispatched_at_ms IS NULL
+   AND o.generation <> e.generation
+ LIMIT :limit;
+
+-- name: fsck_hop_stuck
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No hop has failed again and again.
+SELECT o.partition_key, o.execution_id,
+       'its hop has failed ' || CAST(o.tries AS text) || ' times' AS detail
+  FROM ff_outbox o
+ WHERE o.dispatched_at_ms IS NULL
+   AND o.tries >= 10
+ LIMIT :limit;

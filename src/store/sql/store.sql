@@ -2,11 +2,12 @@
 
 -- name: pulse
 -- in:   contact:text namespace:text? instance_tag:text?
--- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 event_id:i64 capsets:i64 claimable:i64 contact:text
+-- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 drains:i64 event_id:i64 capsets:i64
+-- out:  cells claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
---       no timer is set in the scanners' scope; hops and claimable are 0 or 1; `contact` is the ff_meta value of that name
---       or null. Sorted by their index, the subqueries cannot turn into a walk of the table when
---       statistics are old.
+--       no timer is set in the scanners' scope; hops, drains and claimable are 0 or 1; `contact` is
+--       the ff_meta value of that name or null. Sorted by their index, the subqueries cannot turn
+--       into a walk of the table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution
          WHERE due_at_ms IS NOT NULL
@@ -15,6 +16,10 @@ SELECT {{now_ms}} AS now_ms,
        CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox WHERE dispatched_at_ms IS NULL)
                      <= {{now_ms}}
             THEN 1 ELSE 0 END AS hops,
+       CASE WHEN (SELECT min(not_before_ms) FROM ff_pending_cancel) <= {{now_ms}}
+              OR EXISTS (SELECT 1 FROM ff_flow
+                          WHERE draining = 1 OR state = {{code:FLOW_REMOVED}})
+            THEN 1 ELSE 0 END AS drains,
        (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
        (SELECT count(*) FROM ff_capset) AS capsets,
        (SELECT count(*)

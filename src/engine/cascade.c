@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cascade.c -- hops and drains on their way.
+ *
+ * What must stay true: an item leaves the list only when the store says that it is done, or when
+ * the store can find it again; a failing item never holds up another one. Retrying is left to the
+ * store's own record of it (tries, not_before_ms). Tests: tests/conformance/flow_*.c. */
+#include "engine/cascade.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/engine-int.h"
+#include "model/codes.h"
+
+#include "base/banned.h"
+
+void ff_cascade_init(struct ff_cascade *cascade)
+{
+    for (uint32_t i = 0; i < FF_HOPS_IN_FLIGHT; i++)
+        cascade->items[i].next_free = i + 1 < FF_HOPS_IN_FLIGHT ? i + 2 : 0;
+    cascade->first_free = 1;
+}
+
+bool ff_cascade_idle(const struct ff_cascade *cascade)
+{
+    return cascade->count == 0;
+}
+
+/* --- slots; called with the engine's lock --- */
+
+static bool same(const struct ff_cascade_item *a, const struct ff_cascade_item *b)
+{
+    if (!a->used || a->what != b->what)
+        return false;
+    if (a->what == FF_CASCADE_HOP)
+        return ff_exec_id_eq(a->hop.id, b->hop.id) && a->hop.generation == b->hop.generation &&
+               a->hop.kind == b->hop.kind;
+    if (a->what == FF_CASCADE_GROUP_DRAIN)
+        return ff_exec_id_eq(a->drain.id, b->drain.id) && a->drain.decision == b->drain.decision;
+    return ff_uuid_eq(a->flow_id, b->flow_id);
+}
+
+static bool is_known(const struct ff_cascade *cascade, const struct ff_cascade_item *item)
+{
+    for (size_t i = 0, seen = 0; i < FF_HOPS_IN_FLIGHT && seen < cascade->count; i++) {
+        if (same(&cascade->items[i], item))
+            return true;
+        seen += cascade->items[i].used ? 1 : 0;
+    }
+    return false;
+}
+
+/* -1: full. */
+static int64_t take_slot(struct ff_cascade *cascade, const struct ff_cascade_item *item)
+{
+    const uint32_t slot = cascade->first_free;
+    struct ff_cascade_item *place;
+
+    if (slot == 0) {
+        cascade->overflowed = true;
+        return -1;
+    }
+    place = &cascade->items[slot - 1];
+    cascade->first_free = place->next_free;
+    *place = *item;
+    place->used = true;
+    cascade->count++;
+    return slot - 1;
+}
+
+static void free_slot(struct ff_engine *engine, uint32_t slot)
+{
+    struct ff_cascade *const cascade = &engine->cascade;
+
+    cascade->items[slot].used = false;
+    cascade->items[slot].next_free = cascade->first_free;
+    cascade->first_free = slot + 1;
+    cascade->count--;
+    if (cascade->count == 0 && cascade->overflowed) {
+        cascade->overflowed = false;
+        engine->supervisor.loops[FF_LOOP_HOPS].again = true;
+        engine->supervisor.loops[FF_LOOP_EDGE_CANCEL_DISPATCHER].again = true;
+        pthread_cond_broadcast(&engine->changed);
+    }
+}
+
+/* --- jobs --- */
+
+static void *fill(const struct ff_cascade_item *item, struct ff_job *job)
+{
+    struct ff_dispatch_in *dispatch;
+    struct ff_group_drain_in *group;
+    struct ff_flow_drain_in *flow;
+    struct ff_flow_remove_in *removal;
+
+    switch (item->what) {
+    case FF_CASCADE_HOP:
+        dispatch = ff_arena_alloc(&job->arena, sizeof *dispatch);
+        if (dispatch)
+            dispatch->hop = item->hop;
+        return dispatch;
+    case FF_CASCADE_GROUP_DRAIN:
+        group = ff_arena_alloc(&job->arena, sizeof *group);
+        if (group)
+            group->drain = item->drain;
+        return group;
+    case FF_CASCADE_FLOW_DRAIN:
+        flow = ff_arena_alloc(&job->arena, sizeof *flow);
+        if (flow)
+            flow->flow_id = item->flow_id;
+        return flow;
+    case FF_CASCADE_FLOW_REMOVE:
+        removal = ff_arena_alloc(&job->arena, sizeof *removal);
+        if (removal)
+            removal->flow_id = item->flow_id;
+        return removal;
+    }
+    return NULL;
+}
+
+static ff_op_id op_of(ff_cascade_what what)
+{
+    switch (what) {
+    case FF_CASCADE_HOP:
+        return FF_OP_HOP_DISPATCH;
+    case FF_CASCADE_GROUP_DRAIN:
+        return FF_OP_GROUP_DRAIN;
+    case FF_CASCADE_FLOW_DRAIN:
+        return FF_OP_FLOW_DRAIN;
+    case FF_CASCADE_FLOW_REMOVE:
+        break;
+    }
+    return FF_OP_FLOW_REMOVE;
+}
+
+static void item_done(struct ff_job *job, void *ctx);
+
+/* False: the job could not be handed over. */
+static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slot,
+                      void (*done)(struct ff_job *job, void *ctx))
+{
+    struct ff_error error;
+
+    if (!job || !job->in) {
+        ff_job_free(job);
+        return false;
+    }
+    job->tag = slot;
+    job->done = done;
+    job->ctx = engine;
+    if (ff_engine_submit(engine, job, &error) == FF_OK)
+        return true;
+    ff_job_free(job);
+    return false;
+}
+
+static bool start(struct ff_engine *engine, const struct ff_cascade_item *item, uint32_t slot)
+{
+    struct ff_job *const job = ff_job_new(op_of(item->what), 0);
+
+    if (job)
+        job->in = fill(item, job);
+    return hand_over(engine, job, slot, item_done);
+}
+
+/* The item leaves the list; what is left of it is found in the store. */
+static void leave(struct ff_engine *engine, uint32_t slot, bool look_again)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (look_again)
+        engine->cascade.overflowed = true;
+    free_slot(engine, slot);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void postponed(struct ff_job *job, void *ctx)
+{
+    leave(ctx, job->tag, false);
+    ff_job_free(job);
+}
+
+/* Errors of the item itself; everything else is the store's or the engine's and passes. */
+static bool is_own_fault(ff_status status)
+{
+    return status == FF_INTERNAL || status == FF_CONFLICT || status == FF_INVALID ||
+           status == FF_NOT_FOUND;
+}
+
+static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
+                   const struct ff_job *job)
+{
+    const uint32_t slot = job->tag;
+    struct ff_job *later = NULL;
+    struct ff_postpone_in *in;
+
+    if (!is_own_fault(job->status) ||
+        (item->what != FF_CASCADE_HOP && item->what != FF_CASCADE_GROUP_DRAIN)) {
+        leave(engine, slot, false);
+        return;
+    }
+    ff_log(FF_LOG_ERROR, "engine", "cascade step failed op=%s code=%s reason='%s'", job->type->name,
+           ff_status_code(job->status), job->error.message);
+    later = ff_job_new(FF_OP_HOP_POSTPONE, 0);
+    in = later ? ff_arena_alloc(&later->arena, sizeof *in) : NULL;
+    if (in) {
+        in->is_drain = item->what == FF_CASCADE_GROUP_DRAIN;
+        in->hop = item->hop;
+        in->drain = item->drain;
+        later->in = in;
+    }
+    if (!hand_over(engine, later, slot, postponed))
+        leave(engine, slot, false);
+}
+
+struct result {
+    bool noop, more;
+    int64_t done;
+};
+
+static struct result result_of(ff_cascade_what what, const struct ff_job *job)
+{
+    const struct ff_dispatch_out *const hop = job->out;
+    const struct ff_drain_out *const drain = job->out;
+    const struct ff_flow_remove_out *const removal = job->out;
+
+    if (what == FF_CASCADE_HOP)
+        return (struct result){hop->noop, hop->more, 1};
+    if (what == FF_CASCADE_FLOW_REMOVE)
+        return (struct result){false, removal->more, removal->removed};
+    return (struct result){drain->noop, drain->more, drain->cancelled};
+}
+
+/* Called with the engine's lock. */
+static void count(struct ff_loop *loop, const struct ff_job *job, const struct result *result)
+{
+    if (job->status != FF_OK) {
+        loop->errors++;
+        loop->last_errors++;
+    } else if (result->noop) {
+        loop->last_noop++;
+    } else {
+        loop->processed += result->done;
+        loop->last_processed += result->done;
+    }
+}
+
+static void item_done(struct ff_job *job, void *ctx)
+{
+    struct ff_engine *const engine = ctx;
+    const uint32_t slot = job->tag;
+    struct ff_cascade_item item;
+    struct result result = {0};
+
+    pthread_mutex_lock(&engine->lock);
+    item = engine->cascade.items[slot];
+    if (job->status == FF_OK)
+        result = result_of(item.what, job);
+    if (!result.more || item.what != FF_CASCADE_HOP)
+        count(&engine->supervisor.loops[item.loop], job, &result);
+    pthread_mutex_unlock(&engine->lock);
+    if (job->status != FF_OK)
+        failed(engine, &item, job);
+    else if (!result.more)
+        leave(engine, slot, false);
+    else if (!start(engine, &item, slot))
+        leave(engine, slot, true);
+    ff_job_free(job);
+}
+
+/* `fresh`: made by a commit of ours just now, so it cannot be on the list. False: it is. */
+static bool add(struct ff_engine *engine, const struct ff_cascade_item *item, bool fresh)
+{
+    int64_t slot = -1;
+    bool known;
+
+    pthread_mutex_lock(&engine->lock);
+    known = !fresh && is_known(&engine->cascade, item);
+    if (!known && !engine->closed)
+        slot = take_slot(&engine->cascade, item);
+    pthread_mutex_unlock(&engine->lock);
+    if (slot >= 0 && !start(engine, item, (uint32_t)slot))
+        leave(engine, (uint32_t)slot, true);
+    return !known;
+}
+
+/* --- where items come from --- */
+
+static void add_hops(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_OUTBOX]; entry;
+         entry = entry->next) {
+        const struct ff_outbox *const hop = entry->row;
+        const struct ff_cascade_item item = {
+            .what = FF_CASCADE_HOP,
+            .hop = {{hop->partition_key, hop->execution_id}, hop->generation, hop->kind},
+            .loop = FF_LOOP_HOPS};
+
+        if (entry->found == FF_FOUND_ROW && hop->head.is_new && hop->dispatched_at_ms == FF_NULL64)
+            (void)add(engine, &item, true);
+    }
+}
+
+static void add_drains(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_DRAIN]; entry; entry = entry->next) {
+        const struct ff_drain *const drain = entry->row;
+        const struct ff_cascade_item item = {
+            .what = FF_CASCADE_GROUP_DRAIN,
+            .drain = {{drain->partition_key, drain->execution_id}, drain->decision},
+            .loop = FF_LOOP_EDGE_CANCEL_DISPATCHER};
+
+        if (entry->found == FF_FOUND_ROW && drain->head.is_new && !drain->head.is_deleted)
+            (void)add(engine, &item, true);
+    }
+}
+
+static void add_flows(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_FLOW]; entry; entry = entry->next) {
+        const struct ff_flow *const flow = entry->row;
+        const bool removed = flow->state == FF_FLOW_REMOVED;
+        const struct ff_cascade_item item = {.what = removed ? FF_CASCADE_FLOW_REMOVE
+                                                             : FF_CASCADE_FLOW_DRAIN,
+                                             .flow_id = flow->flow_id,
+                                             .loop = FF_LOOP_FLOW_CANCEL};
+
+        if (entry->found == FF_FOUND_ROW && flow->head.op != 0 && !flow->head.is_deleted &&
+            (removed || flow->draining))
+            (void)add(engine, &item, false);
+    }
+}
+
+void ff_cascade_committed(struct ff_engine *engine, const struct ff_batch *batch)
+{
+    if (!engine->options.loops)
+        return; /* a tool that looks and leaves: those who stay see to it */
+    add_hops(engine, &batch->rows);
+    add_drains(engine, &batch->rows);
+    add_flows(engine, &batch->rows);
+}
+
+void ff_cascade_found(struct ff_engine *engine, ff_loop_id loop, const struct ff_find_out *found)
+{
+    int64_t known = 0;
+
+    for (size_t i = 0; i < found->count; i++) {
+        struct ff_cascade_item item = {.loop = loop};
+
+        if (found->hops) {
+            item.what = FF_CASCADE_HOP;
+            item.hop = found->hops[i];
+        } else if (found->drains) {
+            item.what = FF_CASCADE_GROUP_DRAIN;
+            item.drain = found->drains[i];
+        } else {
+            item.what = found->removed[i] ? FF_CASCADE_FLOW_REMOVE : FF_CASCADE_FLOW_DRAIN;
+            item.flow_id = found->flows[i];
+        }
+        known += add(engine, &item, false) ? 0 : 1;
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->supervisor.loops[loop].last_noop += known;
+    pthread_mutex_unlock(&engine->lock);
+}

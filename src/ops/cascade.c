@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cascade.c -- how flows, joins and members change each other.
+ *
+ * Tests: tests/unit/test_flow.c, test_cascade.c. */
+#include "ops/cascade.h"
+
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/macros.h"
+#include "model/events.h"
+#include "ops/birth.h"
+
+#include "base/banned.h"
+
+/* --- rows --- */
+
+struct ff_flow ff_flow_key(struct ff_uuid flow_id)
+{
+    return (struct ff_flow){.partition_key = ff_flow_partition(flow_id), .flow_id = flow_id};
+}
+
+struct ff_outbox ff_hop_row_key(struct ff_hop_key hop)
+{
+    return (struct ff_outbox){.partition_key = hop.id.partition,
+                              .execution_id = hop.id.uuid,
+                              .generation = hop.generation,
+                              .kind = hop.kind};
+}
+
+struct ff_flow *ff_work_flow(struct ff_work *work, struct ff_uuid flow_id)
+{
+    const struct ff_flow key = ff_flow_key(flow_id);
+    struct ff_flow *const flow = ff_work_row(work, FF_TABLE_FLOW, &key);
+
+    return flow && flow->state != FF_FLOW_REMOVED ? flow : NULL;
+}
+
+ff_status ff_find_flow(struct ff_work *work, struct ff_uuid flow_id, struct ff_flow **ret,
+                       struct ff_error *reterr)
+{
+    struct ff_flow *const flow = ff_work_flow(work, flow_id);
+    char text[FF_UUID_TEXT_BYTES];
+
+    if (!flow)
+        return ff_fail(reterr, FF_NOT_FOUND, "no flow '%s'", ff_uuid_format(flow_id, text));
+    *ret = flow;
+    return FF_OK;
+}
+
+/* --- flows --- */
+
+void ff_flow_touch(struct ff_work *work, struct ff_flow *flow)
+{
+    ff_work_edit(work, flow);
+    flow->changed_at_ms = ff_max_i64(work->now_ms, flow->changed_at_ms);
+    flow->version++;
+}
+
+struct ff_event *ff_flow_event(struct ff_work *work, const struct ff_flow *flow, int32_t type)
+{
+    struct ff_event *const event = ff_work_event(work);
+
+    event->kind = FF_EVENT_FLOW;
+    event->type = type;
+    event->partition_key = flow->partition_key;
+    event->flow_id = flow->flow_id;
+    event->namespace = flow->namespace;
+    event->instance_tag = flow->instance_tag;
+    event->at_ms = flow->changed_at_ms;
+    event->version = flow->version;
+    return event;
+}
+
+void ff_flow_move(struct ff_work *work, struct ff_flow *flow, ff_flow_state to, int32_t event_type)
+{
+    ff_flow_touch(work, flow);
+    flow->state = (int32_t)to;
+    (void)ff_flow_event(work, flow, event_type);
+}
+
+static int32_t *counter_of(struct ff_flow *flow, int32_t state)
+{
+    switch (state) {
+    case FF_STATE_SUCCESS:
+        return &flow->success_count;
+    case FF_STATE_FAILED:
+        return &flow->failed_count;
+    case FF_STATE_CANCELLED:
+        return &flow->cancelled_count;
+    case FF_STATE_EXPIRED:
+        return &flow->expired_count;
+    default:
+        assert(state == FF_STATE_SKIPPED);
+        return &flow->skipped_count;
+    }
+}
+
+void ff_flow_count(struct ff_work *work, struct ff_flow *flow, int32_t state, int32_t by)
+{
+    ff_flow_touch(work, flow);
+    *counter_of(flow, state) += by;
+    if (by > 0 || flow->finished_at_ms == FF_NULL64)
+        return;
+    flow->finished_at_ms = FF_NULL64;
+    if (flow->state == FF_FLOW_COMPLETED || flow->state == FF_FLOW_FAILED)
+        ff_flow_move(work, flow, FF_FLOW_RUNNING, FF_EVENT_FLOW_RUNNING);
+}
+
+int32_t ff_flow_ended(const struct ff_flow *flow)
+{
+    return flow->success_count + flow->failed_count + flow->cancelled_count + flow->expired_count +
+           flow->skipped_count;
+}
+
+void ff_flow_settle(struct ff_work *work, struct ff_flow *flow, bool all_leaves_completed)
+{
+    assert(ff_flow_ended(flow) == flow->node_count);
+    ff_flow_touch(work, flow);
+    flow->finished_at_ms = flow->changed_at_ms;
+    if (flow->state != FF_FLOW_RUNNING)
+        return; /* a cancelled flow stays one */
+    if (all_leaves_completed)
+        ff_flow_move(work, flow, FF_FLOW_COMPLETED, FF_EVENT_FLOW_COMPLETED);
+    else
+        ff_flow_move(work, flow, FF_FLOW_FAILED, FF_EVENT_FLOW_FAILED);
+}
+
+bool ff_flow_stops_members(const struct ff_flow *flow)
+{
+    return flow->cancel_policy >= FF_FLOW_CANCEL_PENDING;
+}
+
+/* --- joins --- */
+
+struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_graph_node *node,
+                                      struct ff_exec_id id, struct ff_uuid flow_id)
+{
+    const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
+    struct ff_edge_group *const group = ff_work_insert_new(work, FF_TABLE_EDGE_GROUP, &key);
+
+    group->flow_id = flow_id;
+    group->policy = node->policy;
+    group->k = (int32_t)node->k;
+    group->on_satisfied = node->on_satisfied;
+    group->total = (int32_t)node->in_count;
+    group->group_state = FF_GROUP_PENDING;
+    return group;
+}
+
+/* Its upstreams allow it to run. */
+static void free_node(struct ff_work *work, const struct ff_flow *flow, struct ff_execution *node)
+{
+    ff_state to = FF_STATE_READY_REPLAY;
+
+    if (ff_flow_stops_members(flow)) {
+        ff_member_cancel(work, node, flow->cancel_reason, FF_STR("flow"));
+        return;
+    }
+    if (node->state == FF_STATE_BLOCKED_FIRST)
+        to = ff_state_when_free(work, node);
+    ff_work_edit(work, node);
+    if (to != FF_STATE_DELAYED_FIRST)
+        node->delay_until_ms = FF_NULL64;
+    ff_execution_move(work, node, to);
+    (void)ff_execution_event(work, node, FF_EVENT_EXECUTION, FF_EVENT_EXECUTION_UNBLOCKED);
+}
+
+/* The other upstreams of a decided join: group.drain looks which of them nobody needs. */
+static void insert_drain(struct ff_work *work, const struct ff_edge_group *group,
+                         const struct ff_execution *node)
+{
+    const struct ff_drain key = {.partition_key = group->partition_key,
+                                 .execution_id = group->execution_id,
+                                 .decision = group->version};
+    struct ff_drain *const drain = ff_work_insert_new(work, FF_TABLE_DRAIN, &key);
+
+    drain->flow_id = group->flow_id;
+    drain->group_state = group->group_state;
+    drain->namespace = node->namespace;
+    drain->instance_tag = node->instance_tag;
+    drain->created_at_ms = work->now_ms;
+}
+
+static ff_status not_blocked(const struct ff_execution *node, struct ff_error *reterr)
+{
+    const struct ff_exec_id id = {node->partition_key, node->execution_id};
+    char text[FF_ID_TEXT_BYTES];
+
+    ff_exec_id_text(id, text);
+#ifdef FF_TEST_BUILD
+    assert(!"a node left 'blocked' before its join was decided");
+#endif
+    return ff_fail(reterr, FF_INTERNAL, "node '%s' is %s although its join was open", text,
+                   ff_state_public_name(node->state));
+}
+
+static ff_status decide(struct ff_work *work, const struct ff_flow *flow,
+                        struct ff_edge_group *group, struct ff_execution *node,
+                        struct ff_error *reterr)
+{
+    const ff_group_state decision = ff_group_evaluate(group);
+
+    if (group->group_state != FF_GROUP_PENDING || decision == FF_GROUP_PENDING)
+        return FF_OK;
+    group->group_state = (int32_t)decision;
+    if (ff_group_cancels_rest(group))
+        insert_drain(work, group, node);
+    if (ff_state_is_terminal(node->state))
+        return FF_OK; /* cancelled or expired while it waited */
+    if (!ff_state_is_blocked(node->state))
+        return not_blocked(node, reterr);
+    if (decision == FF_GROUP_SATISFIED)
+        free_node(work, flow, node);
+    else
+        ff_execution_finish(work, node, FF_STATE_SKIPPED, NULL, FF_STR("dependencies_failed"));
+    return FF_OK;
+}
+
+ff_status ff_group_resolve(struct ff_work *work, const struct ff_flow *flow,
+                           struct ff_edge_group *group, struct ff_execution *node,
+                           ff_edge_outcome outcome, struct ff_error *reterr)
+{
+    ff_work_edit(work, group);
+    ff_group_count(group, outcome, 1);
+    return decide(work, flow, group, node, reterr);
+}
+
+/* --- members --- */
+
+void ff_member_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
+                      struct ff_str by)
+{
+    struct ff_ending how = ff_ending_of(FF_END_CANCELLED);
+
+    how.lease_event = FF_EVENT_LEASE_REVOKED;
+    how.lease_note = FF_STR("cancel");
+    ff_work_edit(work, execution);
+    execution->cancel_reason = reason;
+    execution->cancelled_by = by;
+    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &how, reason);
+}
+
+static struct ff_hop_key hop_of(const struct ff_execution *execution, ff_hop_kind kind)
+{
+    return (struct ff_hop_key){.id = {execution->partition_key, execution->execution_id},
+                               .generation = execution->generation,
+                               .kind = (int32_t)kind};
+}
+
+void ff_member_need_hops(struct ff_work *work, struct ff_exec_id id, int32_t generation)
+{
+    const struct ff_outbox ended =
+        ff_hop_row_key((struct ff_hop_key){id, generation, FF_HOP_COMPLETION});
+    const struct ff_outbox reopened =
+        ff_hop_row_key((struct ff_hop_key){id, generation, FF_HOP_REOPEN});
+
+    ff_work_want(work, FF_TABLE_OUTBOX, &ended, FF_WANT_LOCK);
+    if (generation > 0)
+        ff_work_want(work, FF_TABLE_OUTBOX, &reopened, FF_WANT_LOCK);
+}
+
+/* True if it had been dispatched before. */
+static bool supersede(struct ff_work *work, struct ff_hop_key key)
+{
+    const struct ff_outbox row = ff_hop_row_key(key);
+    struct ff_outbox *const hop = ff_work_row(work, FF_TABLE_OUTBOX, &row);
+
+    if (!hop)
+        return false;
+    if (hop->dispatched_at_ms != FF_NULL64)
+        return true;
+    ff_work_edit(work, hop);
+    hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);
+    return false;
+}
+
+static void insert_reopening(struct ff_work *work, const struct ff_execution *execution,
+                             bool downstream)
+{
+    const struct ff_outbox key = ff_hop_row_key(hop_of(execution, FF_HOP_REOPEN));
+    struct ff_outbox *const hop = ff_work_insert_new(work, FF_TABLE_OUTBOX, &key);
+
+    hop->flow_id = execution->flow_id;
+    hop->outcome = downstream ? FF_REOPEN_DOWNSTREAM : FF_REOPEN_SKIPPED;
+    hop->namespace = execution->namespace;
+    hop->instance_tag = execution->instance_tag;
+    hop->created_at_ms = execution->changed_at_ms;
+}
+
+void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
+                       ff_state to, bool downstream)
+{
+    const int32_t ended_as = execution->state;
+
+    assert(ff_state_is_terminal(ended_as));
+    (void)supersede(work, hop_of(execution, FF_HOP_REOPEN));
+    if (supersede(work, hop_of(execution, FF_HOP_COMPLETION)))
+        ff_flow_count(work, flow, ended_as, -1);
+    else
+        ff_flow_touch(work, flow);
+    ff_execution_next_generation(work, execution);
+    ff_execution_move(work, execution, to);
+    insert_reopening(work, execution, downstream);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cascade.h -- how flows, joins and members change each other; every op of a flow goes through it.
+ *
+ * What must stay true, and why it does, is in docs/internals/cascade.md. Callers hold the locks of
+ * all rows they pass. Tests: tests/unit/test_flow.c, test_cascade.c. */
+#ifndef FF_OPS_CASCADE_H
+#define FF_OPS_CASCADE_H
+
+#include "model/join.h"
+#include "ops/change.h"
+#include "ops/flow.h"
+
+/* --- rows --- */
+
+struct ff_flow ff_flow_key(struct ff_uuid flow_id);
+struct ff_outbox ff_hop_row_key(struct ff_hop_key hop);
+/* NULL when there is none. One that retention has marked as removed is none. */
+struct ff_flow *ff_work_flow(struct ff_work *work, struct ff_uuid flow_id);
+/* The flow, or FF_NOT_FOUND. */
+FF_MUST_CHECK ff_status ff_find_flow(struct ff_work *work, struct ff_uuid flow_id,
+                                     struct ff_flow **ret, struct ff_error *reterr);
+
+/* --- flows --- */
+
+void ff_flow_touch(struct ff_work *work, struct ff_flow *flow);
+/* An event about the flow as it is now. */
+struct ff_event *ff_flow_event(struct ff_work *work, const struct ff_flow *flow, int32_t type);
+/* Moves to `to` with its event. */
+void ff_flow_move(struct ff_work *work, struct ff_flow *flow, ff_flow_state to, int32_t event_type);
+/* Counts an ended member, by its state; by = -1 takes it back and makes an ended flow run again. */
+void ff_flow_count(struct ff_work *work, struct ff_flow *flow, int32_t state, int32_t by);
+int32_t ff_flow_ended(const struct ff_flow *flow); /* members counted as ended */
+/* All members have ended: the flow has, too. `all_leaves_completed` decides how. */
+void ff_flow_settle(struct ff_work *work, struct ff_flow *flow, bool all_leaves_completed);
+/* It was cancelled so that no member may begin a new attempt. */
+bool ff_flow_stops_members(const struct ff_flow *flow);
+
+/* --- joins --- */
+
+/* A new node's join; the edges are counted by ff_group_resolve. */
+struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_graph_node *node,
+                                      struct ff_exec_id id, struct ff_uuid flow_id);
+/* One edge into `group` is resolved: counts it and, if that decides the join, frees, skips or
+ * cancels the node and marks the other upstreams for cancelling. `node` may be NULL if the join has
+ * been decided before. FF_INTERNAL if the node is neither blocked nor ended, which cannot happen.
+ */
+FF_MUST_CHECK ff_status ff_group_resolve(struct ff_work *work, const struct ff_flow *flow,
+                                         struct ff_edge_group *group, struct ff_execution *node,
+                                         ff_edge_outcome outcome, struct ff_error *reterr);
+
+/* --- members --- */
+
+/* Ends a member because of its flow or its siblings. */
+void ff_member_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
+                      struct ff_str by);
+
+/* An ended member gets a new generation in state `to`. Its old hop is superseded, or if it has been
+ * dispatched the member is no longer counted as ended; a reopening hop takes back what it resolved.
+ * The hops of the old generation must have been asked for with LOCK (ff_member_need_hops). With
+ * `downstream` members that ran because of it are reopened too. */
+void ff_member_need_hops(struct ff_work *work, struct ff_exec_id id, int32_t generation);
+void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
+                       ff_state to, bool downstream);
+
+#endif

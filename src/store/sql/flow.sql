@@ -1,0 +1,267 @@
+-- Flows: edges by either end, what the cascade still has to do, and what the API reads.
+
+-- name: edges_from
+-- in:   partition_key:i16 execution_id:uuid after_id:uuid limit:i64
+-- out:  row:edge
+-- note: Where an execution leads to, page by page.
+SELECT {{edge.columns}}
+  FROM ff_edge
+ WHERE partition_key = :partition_key AND execution_id = :execution_id
+   AND downstream_id > :after_id
+ ORDER BY downstream_id
+ LIMIT :limit;
+
+-- name: groups_from
+-- in:   partition_key:i16 execution_id:uuid after_id:uuid limit:i64
+-- out:  row:edge_group
+-- note: The joins that an execution leads to, as edges_from shows its edges.
+SELECT {{edge_group.columns:g}}
+  FROM ff_edge x
+  JOIN ff_edge_group g ON g.partition_key = x.partition_key AND g.execution_id = x.downstream_id
+ WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
+   AND x.downstream_id > :after_id
+ ORDER BY x.downstream_id
+ LIMIT :limit;
+
+-- name: edges_into
+-- in:   partition_key:i16 downstream_id:uuid after_id:uuid outcomes:i64[]? limit:i64
+-- out:  row:edge
+-- note: What a node waits for, page by page. `outcomes` null: all edges.
+SELECT {{edge.columns}}
+  FROM ff_edge
+ WHERE partition_key = :partition_key AND downstream_id = :downstream_id
+   AND execution_id > :after_id
+   AND (:outcomes IS NULL OR outcome {{any:outcomes}})
+ ORDER BY execution_id
+ LIMIT :limit;
+
+-- name: sibling_needed
+-- in:   partition_key:i16 execution_id:uuid downstream_id:uuid limit:i64
+-- out:  row:edge
+-- note: Edges of an execution, other than the one given, to nodes that still wait for it: their
+--       join is open and they have not ended.
+SELECT {{edge.columns:x}}
+  FROM ff_edge x
+  JOIN ff_edge_group g
+    ON g.partition_key = x.partition_key AND g.execution_id = x.downstream_id
+   AND g.group_state = {{code:GROUP_PENDING}}
+  JOIN ff_execution e
+    ON e.partition_key = x.partition_key AND e.execution_id = x.downstream_id AND {{alive:e}}
+ WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
+   AND x.downstream_id <> :downstream_id
+ LIMIT :limit;
+
+-- name: failed_upstreams
+-- in:   partition_key:i16 downstream_id:uuid limit:i64
+-- out:  row:execution
+-- note: Whose edges speak against a node: they failed or were skipped.
+SELECT {{execution.columns:e}}
+  FROM ff_edge x
+  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+ WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+   AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
+ ORDER BY e.node
+ LIMIT :limit;
+
+-- name: failed_ancestors
+-- in:   partition_key:i16 downstream_id:uuid limit:i64
+-- out:  row:execution
+-- note: The executions that a node was skipped for: up through everything skipped, to those that
+--       failed, expired or were cancelled by themselves.
+WITH RECURSIVE up (id) AS (
+    SELECT x.execution_id
+      FROM ff_edge x
+     WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+       AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
+    UNION
+    SELECT x.execution_id
+      FROM up
+      JOIN ff_execution s ON s.partition_key = :partition_key AND s.execution_id = up.id
+                         AND s.state = {{state:SKIPPED}}
+      JOIN ff_edge x ON x.partition_key = :partition_key AND x.downstream_id = up.id
+     WHERE x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}}))
+SELECT {{execution.columns:e}}
+  FROM up
+  JOIN ff_execution e ON e.partition_key = :partition_key AND e.execution_id = up.id
+ WHERE e.state IN ({{states:FAILED,CANCELLED,EXPIRED}})
+ ORDER BY e.execution_id
+ LIMIT :limit;
+
+-- name: flow_broken_leaf
+-- in:   flow_id:uuid limit:i64
+-- out:  row:execution
+-- note: Members without outgoing edges that have not completed. None in a flow whose members have
+--       all ended: it has completed.
+SELECT {{execution.columns:e}}
+  FROM ff_execution e
+ WHERE e.flow_id = :flow_id
+   AND e.state <> {{state:SUCCESS}}
+   AND NOT EXISTS (SELECT 1 FROM ff_edge x
+                    WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id)
+ LIMIT :limit;
+
+-- name: flow_members_alive
+-- in:   flow_id:uuid after_id:uuid limit:i64
+-- out:  row:execution
+SELECT {{execution.columns}}
+  FROM ff_execution
+ WHERE flow_id = :flow_id AND execution_id > :after_id AND {{alive}}
+ ORDER BY execution_id
+ LIMIT :limit;
+
+-- name: flow_members
+-- in:   flow_id:uuid after_id:uuid limit:i64
+-- out:  row:execution
+SELECT {{execution.columns}}
+  FROM ff_execution
+ WHERE flow_id = :flow_id AND execution_id > :after_id
+ ORDER BY execution_id
+ LIMIT :limit;
+
+-- name: hops_open
+-- in:   before_ms:i64 namespace:text? instance_tag:text? limit:i64
+-- out:  row:outbox
+-- note: Hops that have not been dispatched and are not put off, oldest first.
+SELECT {{outbox.columns}}
+  FROM ff_outbox
+ WHERE dispatched_at_ms IS NULL
+   AND not_before_ms <= {{now_ms}}
+   AND created_at_ms <= :before_ms
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+ ORDER BY created_at_ms, execution_id
+ LIMIT :limit;
+
+-- name: drains_open
+-- in:   before_ms:i64 namespace:text? instance_tag:text? limit:i64
+-- out:  row:drain
+SELECT {{drain.columns}}
+  FROM ff_pending_cancel
+ WHERE not_before_ms <= {{now_ms}}
+   AND created_at_ms <= :before_ms
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+ ORDER BY created_at_ms, execution_id
+ LIMIT :limit;
+
+-- name: flows_open
+-- in:   before_ms:i64 namespace:text? instance_tag:text? limit:i64
+-- out:  row:flow
+-- note: Flows with members to cancel or to remove.
+SELECT {{flow.columns}}
+  FROM ff_flow
+ WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
+   AND changed_at_ms <= :before_ms
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+ ORDER BY changed_at_ms
+ LIMIT :limit;
+
+-- name: retention_flows
+-- in:   cutoff_ms:i64 namespace:text? instance_tag:text? limit:i64
+-- out:  row:flow
+-- note: Flows whose last member ended before the cutoff, oldest first.
+SELECT {{flow.columns}}
+  FROM ff_flow
+ WHERE finished_at_ms < :cutoff_ms
+   AND state <> {{code:FLOW_REMOVED}}
+   AND draining = 0
+   AND (:namespace IS NULL OR namespace = :namespace)
+   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+ ORDER BY finished_at_ms
+ LIMIT :limit
+ {{lock_skip}};
+
+-- name: flow_get
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  row:flow
+SELECT {{flow.columns}}
+  FROM ff_flow
+ WHERE partition_key = :partition_key AND flow_id = :flow_id AND state <> {{code:FLOW_REMOVED}};
+
+-- name: flow_list
+-- in:   namespace:text? kind:text? states:i64[]? started:i64?
+-- in:   before_created_ms:i64 before_id:uuid limit:i64
+-- out:  row:flow
+-- note: Newest first. `started` 1 or 0: only flows of which something, or nothing, has begun.
+SELECT {{flow.columns:f}}
+  FROM ff_flow f
+ WHERE (f.created_at_ms < :before_created_ms
+        OR (f.created_at_ms = :before_created_ms AND f.flow_id < :before_id))
+   AND f.state <> {{code:FLOW_REMOVED}}
+   AND (:namespace IS NULL OR f.namespace = :namespace)
+   AND (:kind IS NULL OR f.kind = :kind)
+   AND (:states IS NULL OR f.state {{any:states}})
+   AND (:started IS NULL
+        OR :started = CASE WHEN EXISTS (SELECT 1 FROM ff_execution e
+                                         WHERE e.flow_id = f.flow_id
+                                           AND (e.started_at_ms IS NOT NULL
+                                                OR e.finished_at_ms IS NOT NULL))
+                           THEN 1 ELSE 0 END)
+ ORDER BY f.created_at_ms DESC, f.flow_id DESC
+ LIMIT :limit;
+
+-- name: flow_counts
+-- in:   flow_id:uuid
+-- out:  cells state:i64 count:i64 started:i64
+-- note: Members by state, and how many of them have ever begun or ended.
+SELECT state, count(*) AS count,
+       count(CASE WHEN started_at_ms IS NOT NULL OR finished_at_ms IS NOT NULL THEN 1 END)
+           AS started
+  FROM ff_execution
+ WHERE flow_id = :flow_id
+ GROUP BY state
+ ORDER BY state;
+
+-- name: flow_nodes
+-- in:   flow_id:uuid
+-- out:  cells partition_key:i64 execution_id:uuid node:text kind:text state:i64
+SELECT partition_key, execution_id, node, kind, state
+  FROM ff_execution
+ WHERE flow_id = :flow_id
+ ORDER BY node;
+
+-- name: flow_edges
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  cells from_node:text to_node:text pass:i64 outcome:i64
+SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
+  FROM ff_execution u
+  JOIN ff_edge x ON x.partition_key = u.partition_key AND x.execution_id = u.execution_id
+  JOIN ff_execution d ON d.partition_key = x.partition_key AND d.execution_id = x.downstream_id
+ WHERE u.flow_id = :flow_id AND u.partition_key = :partition_key
+ ORDER BY u.node, d.node;
+
+-- name: flow_joins
+-- in:   partition_key:i16 flow_id:uuid
+-- out:  cells node:text policy:i64 k:i64 on_satisfied:i64
+-- out:  cells success:i64 fail:i64 skip:i64 total:i64 group_state:i64
+SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total, g.group_state
+  FROM ff_execution e
+  JOIN ff_edge_group g ON g.partition_key = e.partition_key AND g.execution_id = e.execution_id
+ WHERE e.flow_id = :flow_id AND e.partition_key = :partition_key
+ ORDER BY e.node;
+
+-- name: upstreams
+-- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 limit:i64
+-- out:  cells execution_id:uuid node:text pass:i64 outcome:i64
+-- out:  cells bytes:i64 data:blob content_type:text
+-- note: What a node waited for, with the results as far as they are small enough. `bytes` is null
+--       when there is no result.
+SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,
+       CASE WHEN length(p.data) <= :inline_bytes OR x.pass = {{code:PASS_INPUT}}
+            THEN p.data END AS data,
+       p.content_type
+  FROM ff_edge x
+  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+  LEFT JOIN ff_payload p
+    ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
+   AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
+   AND x.outcome = {{code:EDGE_SUCCESS}}
+ WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+ ORDER BY e.node
+ LIMIT :limit;
+
+-- name: hops_stuck
+-- in:   tries:i64
+-- out:  cells count:i64
+SELECT count(*) AS count FROM ff_outbox WHERE dispatched_at_ms IS NULL AND tries >= :tries;
