@@ -142,7 +142,7 @@ static void run_case(struct run *run)
         t->url = store.url;
         (void)test_guard(t, run_body, ctx.out);
         test_done(t);
-        test_store_remove(&store);
+        test_store_done(&store, !t->why[0]);
     }
     run->failed = t->why[0] != '\0';
     run->spent_ms = test_mono_ms() - began_ms;

@@ -16,9 +16,14 @@
 
 #include "base/banned.h"
 
+#define SCHEMAS_MAX 64
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_dir[64]; /* made when FF_TEST_TMP does not say where */
 static atomic_uint last_number;
+/* Schemas that are empty again. Making one takes half a second and a hundred files. */
+static char free_schemas[SCHEMAS_MAX][64];
+static size_t free_count;
 
 const char *test_store_name(test_store_kind kind)
 {
@@ -67,6 +72,19 @@ static bool file_new(struct test_store *store, unsigned number, char *why, size_
     return true;
 }
 
+static bool schema_reused(struct test_store *store)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&lock);
+    if (free_count) {
+        memcpy(store->schema, free_schemas[--free_count], sizeof store->schema);
+        found = true;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 static bool schema_new(struct test_store *store, unsigned number, char *why, size_t why_bytes)
 {
     const char *const server = getenv("FF_TEST_PG");
@@ -76,7 +94,8 @@ static bool schema_new(struct test_store *store, unsigned number, char *why, siz
                        "FF_TEST_PG is not set; run inside 'tests/support/pg-private run --'");
         return false;
     }
-    (void)snprintf(store->schema, sizeof store->schema, "t%d_%u", (int)getpid(), number);
+    if (!schema_reused(store))
+        (void)snprintf(store->schema, sizeof store->schema, "t%d_%u", (int)getpid(), number);
     (void)snprintf(store->url, sizeof store->url, "%s%cschema=%s", server,
                    strchr(server, '?') ? '&' : '?', store->schema);
     return true;
@@ -110,6 +129,47 @@ void test_store_remove(const struct test_store *store)
     }
 }
 
+/* One statement on a connection of its own; the test's own clients are closed by now. */
+static bool postgres_run(const char *sql)
+{
+    PGconn *const conn = PQconnectdb(getenv("FF_TEST_PG"));
+    PGresult *const result = PQexec(conn, sql);
+    const bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+
+    if (!ok)
+        (void)fprintf(stderr, "%s", PQerrorMessage(conn));
+    PQclear(result);
+    PQfinish(conn);
+    return ok;
+}
+
+/* Everything but the ledger, and from that what a test has added. */
+static void empty_schema(const char *schema)
+{
+    char sql[1024];
+
+    (void)snprintf(sql, sizeof sql,
+                   "DO $$ DECLARE r record; BEGIN"
+                   " FOR r IN SELECT tablename FROM pg_tables WHERE schemaname = '%s'"
+                   " AND tablename <> 'ff_migration' LOOP"
+                   " EXECUTE format('DELETE FROM %%I.%%I', '%s', r.tablename); END LOOP;"
+                   " DELETE FROM %s.ff_migration WHERE name = 'from the future'; END $$",
+                   schema, schema, schema);
+    if (!postgres_run(sql))
+        return;
+    pthread_mutex_lock(&lock);
+    if (free_count < SCHEMAS_MAX)
+        (void)snprintf(free_schemas[free_count++], sizeof free_schemas[0], "%s", schema);
+    pthread_mutex_unlock(&lock);
+}
+
+void test_store_done(const struct test_store *store, bool passed)
+{
+    test_store_remove(store);
+    if (store->kind == TEST_STORE_POSTGRES && passed)
+        empty_schema(store->schema);
+}
+
 bool test_store_is_memory(const struct test_store *store)
 {
     return store->kind == TEST_STORE_MEMORY;
@@ -130,19 +190,10 @@ static void future_sql(const char *schema, bool fits, char *out, size_t out_byte
 
 static bool postgres_future(const struct test_store *store, bool fits)
 {
-    PGconn *const conn = PQconnectdb(getenv("FF_TEST_PG"));
     char sql[512];
-    PGresult *result;
-    bool ok;
 
     future_sql(store->schema, fits, sql, sizeof sql);
-    result = PQexec(conn, sql);
-    ok = PQresultStatus(result) == PGRES_COMMAND_OK;
-    if (!ok)
-        (void)fprintf(stderr, "%s", PQerrorMessage(conn));
-    PQclear(result);
-    PQfinish(conn);
-    return ok;
+    return postgres_run(sql);
 }
 
 static bool sqlite_future(const struct test_store *store, bool fits)

@@ -28,13 +28,14 @@ const char *test_store_name(test_store_kind kind); /* "memory", "file", "postgre
 
 /* A fresh, empty store. False: `why` says what is missing. */
 bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, size_t why_bytes);
-/* Removes its file. Schemas stay: the server they are in is thrown away. */
-void test_store_remove(const struct test_store *store);
+/* Removes its file; a schema is emptied and used again by another test, unless this one failed:
+ * then it stays as it is, and goes with its server. */
+void test_store_done(const struct test_store *store, bool passed);
 bool test_store_is_memory(const struct test_store *store);
 
 /* Writes into the ledger of migrations what a binary of the future would: the schema has moved on,
- * and `fits` says whether this binary may still use it. The one place where tests write SQL, since
- * no public call can make a store newer than its library. */
+ * and `fits` says whether this binary may still use it. Beside emptying a schema the only place
+ * where tests write SQL, since no public call can make a store newer than its library. */
 bool test_store_from_the_future(const struct test_store *store, bool fits);
 
 /* Removes the temporary directory, if this process made one. */
