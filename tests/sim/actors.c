@@ -78,15 +78,15 @@ static void client_submit(struct sim *sim, struct client *client)
         (void)ask_submit(sim, &client->actor, plan, plan->own_id ? ask->word->note : NULL);
 }
 
-static struct note *some_note(struct sim *sim)
+static struct note *some_note(struct sim *sim, size_t lately)
 {
     const struct ff_vec *const notes = &sim->book->notes;
     struct note *note = NULL;
 
     /* Lately submitted ones are where something is going on. */
     for (int tries = 0; tries < 4 && notes->len > 0; tries++) {
-        note =
-            notes->items[notes->len - 1 - sim_below(sim, STREAM_WORK, ff_min_size(notes->len, 40))];
+        note = notes->items[notes->len - 1 -
+                            sim_below(sim, STREAM_WORK, ff_min_size(notes->len, lately))];
         if (note->exists)
             break;
     }
@@ -100,7 +100,9 @@ static void client_interfere(struct sim *sim, struct client *client)
         FF_OP_EXECUTION_REPLAY, FF_OP_EXECUTION_REVOKE,   FF_OP_EXECUTION_REVOKE,
         FF_OP_EXECUTION_TAG,    FF_OP_EXECUTION_TAG,      FF_OP_LANE_PAUSE};
     const ff_op_id op = ops[sim_below(sim, STREAM_WORK, FF_ARRAY_LEN(ops))];
-    struct note *const note = op == FF_OP_LANE_PAUSE ? NULL : some_note(sim);
+    /* Tags of a few, so that somebody holds what another one wants. */
+    struct note *const note =
+        op == FF_OP_LANE_PAUSE ? NULL : some_note(sim, op == FF_OP_EXECUTION_TAG ? 6 : 40);
     struct word *word;
 
     if (op != FF_OP_LANE_PAUSE && !note)

@@ -297,7 +297,11 @@ struct ask *ask_claim(struct sim *sim, struct actor *actor, struct word *word, i
     struct ff_arena *const arena = &ask->job->arena;
     struct ff_claim_in *const in = ff_arena_alloc(arena, sizeof *in);
     struct ff_error error;
+    struct node *const chosen = &sim->nodes[sim->config.seed % (uint64_t)sim->config.nodes];
 
+    /* Any one process must be able to finish what all of them have begun. */
+    if (sim->healing && chosen->engine)
+        ask->node = chosen;
     assert(in);
     ask->job->in = in;
     *in = (struct ff_claim_in){.worker_id = ff_arena_str(arena, FF_STR("worker")),
@@ -374,9 +378,9 @@ static void *in_of_tag(const struct word *word, struct ff_str token, struct ff_a
     in->tags = ff_arena_array(arena, in->tag_count, sizeof *in->tags);
     assert(in->tags);
     for (size_t i = 0; i < in->tag_count; i++)
-        in->tags[i] =
-            (struct ff_tag_in){ff_arena_printf(arena, "tag-%d", (int)(word->a * 10 + (int64_t)i)),
-                               word->bare ? ff_str_null() : token};
+        in->tags[i] = (struct ff_tag_in){
+            ff_arena_printf(arena, "tag-%d", (int)(word->a / 2 * 14 + (int64_t)i)),
+            word->bare ? ff_str_null() : token};
     return in;
 }
 

@@ -474,6 +474,30 @@ static void check_tag(struct at *at, const struct model_change *change)
         book_effect(at->sim, word, at->commit);
 }
 
+/* Whatever raises the version says so in the log; only a delay that ends does not. */
+static void check_told(const struct at *at, const struct model_change *change)
+{
+    const struct ff_execution *const old = change->before;
+    const struct ff_execution *const new = change->after;
+    int64_t told = 0;
+
+    if (!old || !new || new->version == old->version ||
+        (ff_state_is_delayed(old->state) &&
+         new->state == (int32_t)ff_state_after_delay(old->state)))
+        return;
+    for (size_t i = 0; i < at->commit->event_count; i++) {
+        const struct ff_event *const event = at->commit->events[i];
+
+        if (!ff_uuid_eq(event->execution_id, new->execution_id))
+            continue;
+        if (event->version < old->version || event->version > new->version)
+            wrong(at, "an event with a version its execution did not have");
+        told = ff_max_i64(told, event->version);
+    }
+    if (told != new->version)
+        wrong(at, "a change that the log does not tell");
+}
+
 /* The row as the commit leaves it, and what its events said. */
 static void check_completed(struct at *at, const struct model_change *change)
 {
@@ -487,6 +511,7 @@ static void check_completed(struct at *at, const struct model_change *change)
         book_find(at->sim, (struct ff_exec_id){row->partition_key, row->execution_id});
     if (!note)
         return;
+    check_told(at, change);
     if (ff_state_is_terminal(row->state) != (note->completed_generation == row->generation))
         wrong(at, "state and completion event do not go together");
     last = note->tenancies.len ? note->tenancies.items[note->tenancies.len - 1] : NULL;

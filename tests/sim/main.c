@@ -449,6 +449,7 @@ int main(int argc, char **argv)
     struct options options;
 
     parse(argc, argv, &options);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     ff_log_set_sink(swallow, options.one.verbose ? &options : NULL);
     if (options.has_seed)
         return run_one(&options);
