@@ -28,8 +28,10 @@ const char *test_store_name(test_store_kind kind); /* "memory", "file", "postgre
 
 /* A fresh, empty store. False: `why` says what is missing. */
 bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, size_t why_bytes);
-/* Removes its file; a schema is emptied and used again by another test, unless this one failed:
- * then it stays as it is, and goes with its server. */
+/* Removes its file. Schemas stay: the server they are in is thrown away. */
+void test_store_remove(const struct test_store *store);
+/* The same, but the schema of a test that passed is emptied and used again by the next one. All
+ * clients must be closed. */
 void test_store_done(const struct test_store *store, bool passed);
 bool test_store_is_memory(const struct test_store *store);
 
