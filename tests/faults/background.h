@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * background.h -- the scenarios of background.c, for the table in scenarios.c. */
+ * background.h -- the scenarios of background.c and graphs.c, for the table in scenarios.c. */
 #ifndef FF_TESTS_FAULTS_BACKGROUND_H
 #define FF_TESTS_FAULTS_BACKGROUND_H
 
@@ -17,6 +17,7 @@ void given_last_lapse(struct test *t, struct stage *s);
 void given_reclaim(struct test *t, struct stage *s);
 void given_delayed(struct test *t, struct stage *s);
 void given_deadline(struct test *t, struct stage *s);
+void given_flow(struct test *t, struct stage *s);
 
 ff_status cancel_where(struct test *t, struct stage *s);
 ff_status replay_where(struct test *t, struct stage *s);
@@ -27,6 +28,10 @@ ff_status prune_workers(struct test *t, struct stage *s);
 ff_status fire_lapse(struct test *t, struct stage *s);
 ff_status fire_delay(struct test *t, struct stage *s);
 ff_status fire_deadline(struct test *t, struct stage *s);
+ff_status create_flow(struct test *t, struct stage *s);
+ff_status grow_flow(struct test *t, struct stage *s);
+ff_status cancel_flow(struct test *t, struct stage *s);
+ff_status read_flow(struct test *t, struct stage *s);
 ff_status read_whole(struct test *t, struct stage *s);
 ff_status read_list(struct test *t, struct stage *s);
 ff_status read_by_uuid(struct test *t, struct stage *s);

@@ -146,6 +146,36 @@ static void put_result(struct dump *d, const char *id)
     ff_answer_free(&result);
 }
 
+static void put_flow(struct dump *d, const char *flow_id)
+{
+    struct test *const t = d->t;
+    struct ff_flow_info_list whole = {0};
+
+    EXPECT_OK(t, ff_flow_get(t->client, flow_id, &whole, &t->err));
+    (void)fprintf(d->out, "flow %s revision=%" PRId64 " nodes=%" PRId64 " ended=%" PRId64 " '%s'\n",
+                  whole.items->state, whole.items->revision, whole.items->node_count,
+                  whole.items->ended_count, or_none(whole.items->cancel_reason));
+    for (size_t i = 0; i < whole.items->edge_info_count; i++)
+        (void)fprintf(d->out, "  edge %s to %s %s\n", whole.items->edges[i].from,
+                      whole.items->edges[i].to, whole.items->edges[i].outcome);
+    for (size_t i = 0; i < whole.items->join_count; i++)
+        (void)fprintf(d->out, "  join %s %s %s\n", whole.items->joins[i].node,
+                      whole.items->joins[i].policy, whole.items->joins[i].group_state);
+    ff_answer_free(&whole);
+}
+
+static void put_flows(struct dump *d, const char *ns)
+{
+    struct test *const t = d->t;
+    struct ff_flow_info_list all = {0};
+    const struct ff_flow_filter filter = {.size = sizeof filter, .ns = ns};
+
+    EXPECT_OK(t, ff_flow_list(t->client, &filter, &all, &t->err));
+    for (size_t i = 0; i < all.count; i++)
+        put_flow(d, all.items[i].flow_id);
+    ff_answer_free(&all);
+}
+
 static void put_lane(struct dump *d, const char *lane)
 {
     struct test *const t = d->t;
@@ -218,6 +248,7 @@ const char *dump_of(struct test *t, const char *ns)
     if (!d.out)
         abort();
     put_all(&d, ns);
+    put_flows(&d, ns);
     put_lane(&d, ns);
     put_workers(&d, ns);
     if (fclose(d.out) != 0)

@@ -20,7 +20,7 @@ struct fault_case {
 };
 
 extern const struct fault_case sweep_cases[], alloc_cases[], lock_cases[], cut_cases[],
-    outage_cases[], sqlite_cases[], kill_cases[];
+    outage_cases[], sqlite_cases[], kill_cases[], storm_cases[];
 
 bool is_full_run(void);
 

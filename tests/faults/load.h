@@ -14,6 +14,8 @@ struct load;
 
 /* Opens t->client on `url` and starts `threads` threads. */
 struct load *load_start(struct test *t, const char *url, size_t threads, int64_t timeout_ms);
+/* The same with a client that is there already. */
+struct load *load_start_on(struct test *t, size_t threads, int64_t timeout_ms);
 /* What has been completed so far. */
 int64_t load_done(const struct load *load);
 /* Stops the threads, finishes what is left, and checks: all that was accepted is there once, has

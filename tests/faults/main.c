@@ -19,8 +19,9 @@
 
 #define HANG_MS 240000
 
-static const struct fault_case *const tables[] = {sweep_cases,  alloc_cases, lock_cases,  cut_cases,
-                                                  sqlite_cases, kill_cases,  outage_cases};
+static const struct fault_case *const tables[] = {sweep_cases, storm_cases, alloc_cases,
+                                                  lock_cases,  cut_cases,   sqlite_cases,
+                                                  kill_cases,  outage_cases};
 
 static char running[256];
 static atomic_llong since_ms;
@@ -84,7 +85,7 @@ static void run_case(const struct fault_case *one)
         badvfs_fail_sync(0);
         test_done(t);
         proxy_stop();
-        test_store_remove(&store);
+        test_store_done(&store, !t->why[0]);
     }
     atomic_store(&since_ms, 0);
     if (t->why[0]) {

@@ -365,6 +365,9 @@ const struct scenario scenarios[] = {
     {"resume lane",       given_paused,     resume_lane,       FF_OK,          0, NULL},
     {"cancel by filter",  given_many,       cancel_where,      FF_OK,          MANY, NULL},
     {"replay by filter",  given_done,       replay_where,      FF_OK,          0, NULL},
+    {"create flow",      nothing,          create_flow,       FF_OK,          0, NULL},
+    {"grow flow",        given_flow,       grow_flow,         FF_OK,          0, NULL},
+    {"cancel flow",      given_flow,       cancel_flow,       FF_OK,          0, NULL},
     {"touch worker",      nothing,          touch_worker,      FF_OK,          0, NULL},
     {"contact",           nothing,          write_contact,     FF_OK,          0, NULL},
     {"retention",         given_old,        sweep_retention,   FF_OK,          0, NULL},
@@ -382,6 +385,7 @@ const struct scenario scenarios[] = {
     {"attempts",          given_done,       read_attempts,     FF_OK,          ONLY_READS, NULL},
     {"explain",           given_ready_rich, read_explanation,  FF_OK,          ONLY_READS, NULL},
     {"lanes and workers", given_ready,      read_registry,     FF_OK,          ONLY_READS, NULL},
+    {"get flow",         given_flow,       read_flow,         FF_OK,          ONLY_READS, NULL},
     {"fsck",              given_done,       read_fsck,         FF_OK,          ONLY_READS, NULL},
 };
 // clang-format on

@@ -16,7 +16,8 @@ struct stage {
     char ids[STAGE_ITEMS][FF_ID_BYTES];
     size_t id_count;
     struct held held[STAGE_ITEMS];
-    bool fired;        /* a timer of this scenario has acted */
+    bool fired; /* a timer of this scenario has acted */
+    char flow_id[FF_UUID_BYTES];
     char answer[1024]; /* what the last successful act was told, without times and random ids */
 };
 

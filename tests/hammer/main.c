@@ -292,7 +292,7 @@ static bool run_case(size_t at)
         good = cases[at].play(store.url, &history, problem);
         history_print(&history, cases[at].name, (double)seconds);
         good = good && check_all(store.url, &history, problem);
-        test_store_remove(&store);
+        test_store_done(&store, good);
     }
     history_done(&history);
     if (good)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * storm.c -- store calls that fail by chance, while threads and loops are at work.
+ *
+ * The sweep takes one call after the other on an engine that stands still; here everything moves,
+ * and the pulse, the timers and the readers get their share. */
+#include "load.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/fault.h"
+
+#include "base/banned.h"
+
+#define THREADS    6
+#define TIMEOUT_MS 10000
+#define PER_MILLE  60 /* of all calls */
+
+struct storm {
+    atomic_bool on;
+    uint64_t seed;
+};
+
+/* Called from many threads: chance is a function of the number. */
+static ff_fault_verdict by_chance(void *ctx, const struct ff_call *call, uint64_t n)
+{
+    const struct storm *const storm = ctx;
+    struct ff_prng prng;
+
+    (void)call;
+    ff_prng_init(&prng, storm->seed * 1000003 + n);
+    if (!atomic_load(&storm->on) || ff_prng_below(&prng, 1000) >= PER_MILLE)
+        return FF_FAULT_RUN;
+    switch (ff_prng_below(&prng, 8)) {
+    case 0:
+        return FF_FAULT_BEFORE_STOP; /* costs everybody a rest, so not too often */
+    case 1:
+    case 2:
+        return FF_FAULT_BEFORE;
+    case 3:
+    case 4:
+        return FF_FAULT_BEFORE_LOST;
+    default:
+        return FF_FAULT_AFTER;
+    }
+}
+
+static struct ff_store *open_under(struct test *t, struct storm *storm)
+{
+    const struct ff_fault fault = {.ctx = storm, .decide = by_chance};
+    const struct ff_store_options options = {
+        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
+    struct ff_engine_options engine_options;
+    struct ff_engine *engine;
+    struct ff_store *store;
+
+    ff_engine_options_default(&engine_options);
+    EXPECT_OK(t, ff_store_open(&options, &store, &t->err));
+    engine_options.store = ff_store_fault_new(store, &fault);
+    EXPECT(t, engine_options.store != NULL);
+    EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));
+    t->client = ff_client_of_engine(engine, TIMEOUT_MS);
+    EXPECT(t, t->client != NULL);
+    return engine_options.store;
+}
+
+static void calls_fail_by_chance(struct test *t)
+{
+    struct storm *const storm = keep(t, sizeof *storm);
+    const int64_t work = is_full_run() ? 900 : 500; /* a page of the list holds 1,000 */
+    struct ff_fault_counts counts;
+    struct ff_store *store;
+    struct load *load;
+    uint64_t hits = 0;
+
+    storm->seed = (uint64_t)test_mono_ms();
+    store = open_under(t, storm);
+    atomic_store(&storm->on, true);
+    load = load_start_on(t, THREADS, TIMEOUT_MS);
+    WAIT_UNTIL_FOR(t, load_done(load) >= work, 120000);
+    atomic_store(&storm->on, false);
+    load_check(t, load, "calls fail by chance");
+    ff_store_fault_counts(store, &counts);
+    for (int kind = 0; kind < FF_FAULT_KINDS; kind++)
+        for (int verdict = FF_FAULT_BEFORE; verdict < FF_FAULT_VERDICT_COUNT; verdict++)
+            hits += counts.hits[kind][verdict];
+    (void)printf("# %llu of %llu calls failed, seed %llu\n", (unsigned long long)hits,
+                 (unsigned long long)counts.calls, (unsigned long long)storm->seed);
+    EXPECT(t, hits > 8);
+}
+
+const struct fault_case storm_cases[] = {
+    {"storm/calls_fail_by_chance_on_memory", TEST_STORE_MEMORY, calls_fail_by_chance, false},
+    {"storm/calls_fail_by_chance_on_a_file", TEST_STORE_FILE, calls_fail_by_chance, false},
+    {"storm/calls_fail_by_chance_on_postgres", TEST_STORE_POSTGRES, calls_fail_by_chance, false},
+    {0},
+};
