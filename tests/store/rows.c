@@ -266,17 +266,20 @@ WITH_STORE(large_values_pass)
 
 WITH_STORE(reads_give_cells_and_rows)
 {
-    const struct ff_value contact = {.type = FF_VALUE_TEXT, .as.str = FF_STR("contact")};
-    struct ff_read pulse = {.block = FF_SQL_PULSE, .params = &contact, .param_count = 1};
+    const struct ff_in_pulse asked = {.contact = FF_STR("contact")};
+    struct ff_value params[FF_SQL_PULSE_PARAMS];
+    struct ff_read pulse = {
+        .block = FF_SQL_PULSE, .params = params, .param_count = FF_SQL_PULSE_PARAMS};
     struct ff_read metas = {.block = FF_SQL_WORKERS_ALL};
 
+    ff_in_pulse_values(&asked, params);
     pulse.arena = metas.arena = &a.arena;
     CHECK(insert_executions(3) == FF_CALLED_OK);
     a.call.read = &pulse;
     CHECK(batch_call(&a, session, FF_CALL_READ) == FF_CALLED_OK);
     CHECK(pulse.row_count == 1 && pulse.col_count == ff_sql_blocks[FF_SQL_PULSE].out_count);
     CHECK(a.call.now_ms > 1600000000000 && pulse.cells[0].as.i64 == a.call.now_ms);
-    CHECK(pulse.cells[1].as.i64 == FF_NULL64 && !pulse.cells[6].as.str.ptr);
+    CHECK(pulse.cells[1].as.i64 == FF_NULL64 && !pulse.cells[FF_OUT_PULSE_CONTACT].as.str.ptr);
     a.call.read = &metas;
     CHECK(batch_call(&a, session, FF_CALL_READ) == FF_CALLED_OK);
     CHECK(metas.row_count == 0);
