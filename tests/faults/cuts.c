@@ -4,8 +4,8 @@
  *
  * Before, in and after a COMMIT; by the server and on the way. Nothing may be lost, nothing may
  * happen twice, and every commit without an answer is asked about until its fate is known. */
-#include "load.h"
-#include "pgproxy.h"
+#include "kit/load.h"
+#include "kit/pgproxy.h"
 
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
  *
  * Arguments are parts of names: only cases whose name contains one of them run. A case that hangs
  * ends the program with a FAILED line. Read first: README.md beside it. */
-#include "badvfs.h"
 #include "faults.h"
-#include "pgproxy.h"
+#include "kit/badvfs.h"
+#include "kit/pgproxy.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

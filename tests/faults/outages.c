@@ -4,7 +4,7 @@
  *
  * Callers hear so within their time and never hang; afterwards nobody's work has been declared dead
  * because of it. These cases stop the server: they come last. */
-#include "load.h"
+#include "kit/load.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

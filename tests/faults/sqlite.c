@@ -4,8 +4,8 @@
  *
  * Locked and full are certain: nothing was applied, and all is well afterwards. A sync that fails
  * in a commit is a doubt, never a failure, and the end of the use of that file by this process. */
-#include "badvfs.h"
 #include "faults.h"
+#include "kit/badvfs.h"
 
 #include <errno.h>
 #include <sqlite3.h>

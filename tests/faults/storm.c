@@ -4,7 +4,7 @@
  *
  * The sweep takes one call after the other on an engine that stands still; here everything moves,
  * and the pulse, the timers and the readers get their share. */
-#include "load.h"
+#include "kit/load.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  * Wraps the default VFS: a file of ours holds the real one behind it. Only writes and syncs of the
  * database and its log are touched; everything else is passed on. */
-#include "badvfs.h"
+#include "kit/badvfs.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
  * have a type byte and a length, except for the first of a client, which has no type. The client's
  * COMMIT is the Bind of the statement that was parsed as "COMMIT"; the server's answer to it is the
  * CommandComplete "COMMIT". */
-#include "pgproxy.h"
+#include "kit/pgproxy.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * load.c -- many threads that submit, claim and complete, and what must be true afterwards.
  *
  * Read first: load.h. */
-#include "load.h"
+#include "kit/load.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
