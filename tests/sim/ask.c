@@ -181,14 +181,10 @@ static void draw_policy(struct sim *sim, struct ff_policy *policy)
 
 static struct ff_str draw_input(struct sim *sim, uint32_t number)
 {
-    const size_t len = sim_percent(sim, STREAM_WORK, 8) ? 1500 : 0;
-    char text[1600];
+    /* Some are too long to travel with their execution. */
+    const int width = sim_percent(sim, STREAM_WORK, 8) ? 1500 : 1;
 
-    memset(text, ' ', sizeof text);
-    const struct ff_str head = ff_arena_printf(&sim->arena, "%u", number);
-
-    memcpy(text, head.ptr, head.len);
-    return ff_arena_str(&sim->arena, (struct ff_str){text, ff_max_size(len, head.len)});
+    return ff_arena_printf(&sim->arena, "%*u", width, number);
 }
 
 struct plan *ask_plan(struct sim *sim)

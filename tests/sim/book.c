@@ -338,7 +338,7 @@ static void judge_refusal(struct sim *sim, const struct ask *ask)
     const bool fenced = ask->status == FF_STALE_LEASE || ask->status == FF_LEASE_REVOKED ||
                         ask->status == FF_CONFLICT || ask->status == FF_NOT_ACTIVE;
 
-    if (ask->status == FF_NOT_FOUND && ask->existed_before && word->note->purges == 0)
+    if (ask->status == FF_NOT_FOUND && ask->existed_before && word->note && word->note->purges == 0)
         sim_fail(sim, "t%u %s does not find an execution that is there", word->number,
                  op_name(word));
     if (is_last_word(word) && fenced && ask->applied_before && row &&

@@ -338,6 +338,10 @@ static void check_event(struct at *at, const struct ff_event *event)
         if (event->event_id <= at->note->last_event_id)
             wrong(at, "an event has a lower id than one before it");
         at->note->last_event_id = event->event_id;
+    } else if (event->kind == FF_EVENT_LEASE || event->kind == FF_EVENT_COMPLETION ||
+               event->kind == FF_EVENT_EXECUTION) {
+        sim_fail(at->sim, "an event about an execution does not say which");
+        return;
     }
     switch (event->kind) {
     case FF_EVENT_LEASE:

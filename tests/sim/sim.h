@@ -159,8 +159,8 @@ struct node *sim_pick_node(struct sim *sim);
 void sim_wake(struct node *node);
 
 /* chance.c */
-struct model_fate sim_decide(void *ctx, int node, const struct ff_call *call);
-struct model_end sim_lose(void *ctx, int node, bool saving);
+struct model_fate sim_decide(void *ctx, int number, const struct ff_call *call);
+struct model_end sim_lose(void *ctx, int number, bool saving);
 int64_t sim_pause_us(void *ctx);
 /* What goes wrong by itself, from time to time. */
 void sim_mishaps(struct sim *sim);
