@@ -160,6 +160,18 @@ static void cell_cpu(char *cell, const struct bench_result *result, size_t side)
         (void)snprintf(cell, CELL, "%.20s + %.20s", engine, database);
 }
 
+/* The floor's CPU over ours: what the ratio comes to where the disk is never waited for. */
+static void cell_cpu_ratio(char *cell, const struct bench_result *result)
+{
+    const double ours = median(result, 0, pick_engine) + median(result, 0, pick_database);
+    const double floor = median(result, 1, pick_engine) + median(result, 1, pick_database);
+
+    if (result->scenario->kind == BENCH_RATE && ours > 0 && floor > 0)
+        cell_number(cell, floor / ours);
+    else
+        (void)snprintf(cell, CELL, "-");
+}
+
 void bench_report_line(const struct bench_result *result)
 {
     char ours[CELL];
@@ -229,6 +241,13 @@ static void machine(char *buf, size_t buf_bytes)
                    name.release, bench_file_system());
 }
 
+static double load_now(void)
+{
+    double load = 0;
+
+    return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
 static double fsync_of_all(const struct bench_report *report)
 {
     double values[64];
@@ -252,23 +271,24 @@ static void write_table(const struct bench_report *report, FILE *out)
                   bench_postgres_version()[0] ? bench_postgres_version() : "not measured");
     (void)fprintf(out,
                   "Medians of interleaved runs. CPU: seconds per 10,000 executions, engine (this\n"
-                  "process) + database. fsync of 8 KiB meanwhile: %.2f ms.\n\n",
-                  fsync_of_all(report));
-    (void)fprintf(out,
-                  "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor |\n"
-                  "|---|---|---|---|---|---|---|\n");
+                  "process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of the machine at\n"
+                  "the end: %.1f.\n\n",
+                  fsync_of_all(report), load_now());
+    (void)fprintf(out, "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor "
+                       "| CPU ratio |\n|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
-        char cells[5][CELL];
+        char cells[6][CELL];
 
         cell_figure(cells[0], result, 0);
         cell_figure(cells[1], result, 1);
         cell_ratio(cells[2], result);
         cell_cpu(cells[3], result, 0);
         cell_cpu(cells[4], result, 1);
-        (void)fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n",
+        cell_cpu_ratio(cells[5], result);
+        (void)fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s |\n",
                       bench_store_name(result->store), result->scenario->title, cells[0], cells[1],
-                      cells[2], cells[3], cells[4]);
+                      cells[2], cells[3], cells[4], cells[5]);
     }
 }
 
