@@ -81,32 +81,31 @@ static struct ff_submission submission(void)
     return item;
 }
 
-static void submit(struct ours *ours, size_t count)
+/* In calls of `per_call`. The caller's own memory is made once: it is not what is measured. */
+static void submit(struct ours *ours, size_t count, size_t per_call)
 {
-    struct ff_submission *const items = bench_alloc(count, sizeof *items);
-    struct ff_submitted *const answers = bench_alloc(count, sizeof *answers);
+    struct ff_submission *const items = bench_alloc(per_call, sizeof *items);
+    struct ff_submitted *const answers = bench_alloc(per_call, sizeof *answers);
     struct ff_error error = {0};
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < per_call; i++)
         items[i] = submission();
-    check(ff_submit(ours->client, items, count, answers, &error), &error, "submit");
-    for (size_t i = 0; i < count; i++)
-        check(answers[i].status, &answers[i].error, "submit one of many");
+    for (size_t sent = 0; sent < count; sent += per_call) {
+        const size_t part = count - sent < per_call ? count - sent : per_call;
+
+        check(ff_submit(ours->client, items, part, answers, &error), &error, "submit");
+        for (size_t i = 0; i < part; i++)
+            check(answers[i].status, &answers[i].error, "submit one of many");
+    }
     free(items);
     free(answers);
-}
-
-static void submit_all(struct ours *ours, size_t count, size_t per_call)
-{
-    for (size_t sent = 0; sent < count; sent += per_call)
-        submit(ours, count - sent < per_call ? count - sent : per_call);
 }
 
 /* Claims up to `max` and completes them; returns how many there were. */
 static size_t work(struct ours *ours, size_t max, int64_t wait_ms, size_t index)
 {
-    struct ff_completion items[TASKS_MAX];
-    struct ff_task_result *const answers = bench_alloc(max, sizeof *answers);
+    static _Thread_local struct ff_completion items[TASKS_MAX];
+    static _Thread_local struct ff_task_result answers[TASKS_MAX];
     struct ff_error error = {0};
     struct ff_tasks tasks;
     char instance[32];
@@ -128,7 +127,6 @@ static size_t work(struct ours *ours, size_t max, int64_t wait_ms, size_t index)
             check(answers[i].status, &answers[i].error, "complete one of many");
     }
     ff_answer_free(&tasks);
-    free(answers);
     return count;
 }
 
@@ -140,7 +138,7 @@ void bench_ours_bulk(struct bench_run *run)
 
     ours_open(&ours, run);
     bench_start(run);
-    submit_all(&ours, run->count, run->scenario->batch);
+    submit(&ours, run->count, run->scenario->batch);
     bench_stop(run);
     ours_close(&ours);
 }
@@ -165,7 +163,7 @@ void bench_ours_drain(struct bench_run *run)
     struct ours ours;
 
     ours_open(&ours, run);
-    submit_all(&ours, run->count, BULK);
+    submit(&ours, run->count, BULK);
     bench_threads(run, run->scenario->threads, drain_thread, &ours);
     ours_close(&ours);
 }
@@ -178,8 +176,7 @@ static void submit_thread(void *ctx, size_t index)
     size_t from;
     const size_t count = bench_share(ours->run->count, ours->run->scenario->threads, index, &from);
 
-    for (size_t i = 0; i < count; i++)
-        submit(ours, 1);
+    submit(ours, count, 1);
 }
 
 void bench_ours_submit(struct bench_run *run)
@@ -212,7 +209,7 @@ static void slot_loop(struct ours *ours, size_t index)
 
         if (before < goal && before + count >= goal) {
             bench_stop(ours->run);
-            submit(ours, ours->run->scenario->threads);
+            submit(ours, ours->run->scenario->threads, 1);
         }
     }
 }
@@ -268,7 +265,7 @@ static double latency_of_one(struct latency *latency, size_t nth)
 {
     const double from_s = bench_now_s();
 
-    submit(&latency->ours, 1);
+    submit(&latency->ours, 1, 1);
     pthread_mutex_lock(&latency->lock);
     while (latency->done < nth)
         pthread_cond_wait(&latency->changed, &latency->lock);
@@ -306,7 +303,7 @@ void bench_ours_latency(struct bench_run *run)
     pthread_mutex_lock(&latency.lock);
     latency.over = true;
     pthread_mutex_unlock(&latency.lock);
-    submit(&latency.ours, 1); /* so that the worker looks up */
+    submit(&latency.ours, 1, 1); /* so that the worker looks up */
     (void)pthread_join(worker, NULL);
     ours_close(&latency.ours);
 }
@@ -359,7 +356,7 @@ void bench_ours_idle(struct bench_run *run)
     if (run->store == BENCH_POSTGRES)
         bench_statements_begin(run);
     ours.client = traced_client(run, &trace);
-    submit(&ours, 1); /* a store in use, a worker known, then silence */
+    submit(&ours, 1, 1); /* a store in use, a worker known, then silence */
     if (work(&ours, 1, 0, 0) != 1)
         bench_die("the first execution is not there");
     sleep_ms(IDLE_WARM_MS);
