@@ -46,14 +46,20 @@ void ff_rowset_init(struct ff_rowset *rows, struct ff_arena *arena)
     rows->scans_end = &rows->scans;
 }
 
+static void *spare_row(const struct ff_rowset *rows, ff_table table)
+{
+    if (rows->spare)
+        ff_row_init(table, rows->spare);
+    return rows->spare;
+}
+
 void *ff_rowset_row_new(struct ff_rowset *rows, ff_table table)
 {
-    void *row = ff_arena_alloc(rows->arena, ff_tables[table].row_bytes);
+    void *const row = ff_arena_alloc(rows->arena, ff_tables[table].row_bytes);
 
     if (!row)
-        row = rows->spare;
-    if (row)
-        ff_row_init(table, row);
+        return spare_row(rows, table);
+    ff_row_init(table, row);
     return row;
 }
 
@@ -376,7 +382,7 @@ void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
     struct ff_row *head;
 
     if (!entry)
-        return ff_rowset_row_new(rows, table);
+        return spare_row(rows, table); /* there may be memory again, but this row has no entry */
     head = entry->row;
     assert(entry->found != FF_FOUND_BUSY);
     assert(entry->found != FF_FOUND_ROW || head->is_deleted);

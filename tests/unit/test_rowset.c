@@ -7,8 +7,11 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "model/rowset.h"
 
 static struct ff_arena arena;
@@ -205,6 +208,47 @@ static void test_rowset__an_exhausted_arena_never_hands_out_null(void **state)
     ff_arena_done(&small);
 }
 
+static int allocations_left;
+
+static void *failing_malloc(size_t bytes)
+{
+    return allocations_left-- == 0 ? NULL : malloc(bytes);
+}
+
+/* Memory may be there again right after an allocation has failed: what is handed out then belongs
+ * to no key, and must be as harmless as the spare row. */
+static void test_rowset__one_failed_allocation_leaves_rows_to_write_to(void **state)
+{
+    const struct ff_alloc_hooks hooks = {failing_malloc, calloc, realloc, free};
+    char name[16];
+
+    (void)state;
+    for (int failing = 0; failing < 60; failing++) {
+        struct ff_arena small;
+        struct ff_rowset tight;
+
+        ff_arena_init(&small, 512, 1 << 20);
+        ff_rowset_init(&tight, &small);
+        ff_rowset_op_begin(&tight, 1);
+        allocations_left = failing;
+        ff_alloc_set_hooks(&hooks);
+        for (int i = 0; i < 20; i++) {
+            struct ff_lane key;
+            struct ff_lane *row;
+
+            (void)snprintf(name, sizeof name, "%d", i);
+            key = lane_key(name);
+            row = ff_rowset_insert(&tight, FF_TABLE_LANE, &key);
+            ff_rowset_edit(&tight, row);
+            row->paused = 1;
+            ff_rowset_delete(&tight, row);
+        }
+        ff_rowset_op_undo(&tight);
+        ff_alloc_set_hooks(NULL);
+        ff_arena_done(&small);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rowset__equal_scans_are_merged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rowset__an_exhausted_arena_never_hands_out_null, setup,
                                         teardown),
+        cmocka_unit_test(test_rowset__one_failed_allocation_leaves_rows_to_write_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
