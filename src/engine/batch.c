@@ -35,6 +35,7 @@ void ff_batch_reset(struct ff_batch *batch)
     batch->count = 0;
     batch->reruns = 0;
     batch->out_of_memory = false;
+    batch->texts_kept = false;
 }
 
 static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,

@@ -19,6 +19,7 @@ struct ff_batch {
     int64_t loaded_mono_ms;
     uint32_t reruns; /* how often these jobs have been run together in vain */
     bool out_of_memory;
+    bool texts_kept; /* rows no longer borrow from jobs: some have been answered already */
 };
 
 /* What a batch needs from its engine. */

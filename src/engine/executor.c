@@ -410,6 +410,11 @@ static void answer_overdue(struct ff_executor *executor)
         ff_list_push_back(&overdue, node);
         executor->batch.count--;
     }
+    if (ff_list_empty(&overdue))
+        return;
+    if (!executor->batch.texts_kept) /* if it has committed, its rows are looked at once more */
+        ff_rowset_keep_texts(&executor->batch.rows);
+    executor->batch.texts_kept = true;
     ff_engine_fail_jobs(executor->engine, &overdue, FF_OUTCOME_UNKNOWN,
                         "the store does not say in time whether this was applied");
 }
