@@ -298,7 +298,8 @@ static void hold(struct sim *sim)
 
     for (uint64_t i = 0; i < wanted && there > 0; i++) {
         /* Rows made lately are those somebody wants. */
-        const size_t back = sim_below(sim, STREAM_FAULT, ff_min_size(there, 60));
+        const size_t back =
+            sim_below(sim, STREAM_FAULT, ff_min_size(there, table == FF_TABLE_TAG ? 12 : 60));
         struct model_slot *const slot = model_slot_at(sim->model, table, there - 1 - back);
 
         if (slot->row && !slot->holder)

@@ -307,7 +307,8 @@ static void load_missing(struct model_session *s)
             if (entry->found == FF_FOUND_UNASKED && entry->want == FF_WANT_LOCK &&
                 model_row(s->model, (ff_table)table, entry->row)) {
                 entry->found = FF_FOUND_BUSY;
-                sometimes(s->model, SOMETIMES_BUSY_ROW);
+                sometimes(s->model,
+                          table == FF_TABLE_TAG ? SOMETIMES_BUSY_TAG : SOMETIMES_BUSY_ROW);
             }
         ff_rowset_settle(rows, (ff_table)table, FF_FOUND_ABSENT);
     }

@@ -51,6 +51,7 @@
     X(INSERT_WAITED,            "insert waited for another's key")              \
     X(INSERT_GAVE_UP,           "insert waited for another's key in vain")      \
     X(BUSY_ROW,                 "busy row deferred")                            \
+    X(BUSY_TAG,                 "busy row that a scan without lock brought")    \
     X(PATIENT,                  "patient lane used")                            \
     X(PATIENT_GOT_IT,           "patient lane got its lock after waiting")      \
     X(PATIENT_GAVE_UP,          "patient lane waited in vain")                  \
