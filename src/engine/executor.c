@@ -309,10 +309,12 @@ static void failed(struct ff_executor *executor)
         stop_for_a_while(executor);
         return;
     case FF_CALLED_OP:
-        if (count == 1 && ff_list_empty(&batch->deferred))
-            answer_poison(executor);
-        else
+        if (count > 1 || !ff_list_empty(&batch->deferred))
             again(executor, true, 0);
+        else if (batch->arena.failed) /* it is not the op that is wrong */
+            ff_engine_fail_jobs(engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
+        else
+            answer_poison(executor);
         return;
     case FF_CALLED_RERUN:
         engine->stats.reruns++;
