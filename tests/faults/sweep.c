@@ -342,14 +342,37 @@ static void print_table(const struct sweep *sweep)
     (void)printf("# %zu scenarios, %zu call sites, %zu runs\n", scenario_count, sites, sweep->runs);
 }
 
+/* Dumps and audits take longer the more there is: with thousands of runs each scenario gets a store
+ * of its own. */
+static void sweep_apart(struct test *t, struct sweep *sweep, const struct scenario *scenario)
+{
+    struct test_store *const shared = t->store;
+    struct test_store *const own = keep(t, sizeof *own);
+
+    if (!test_store_new(shared->kind, own, t->why, sizeof t->why))
+        FAIL(t, "no store for '%s'", scenario->name);
+    t->store = own;
+    t->url = own->url;
+    open_under(t, sweep);
+    sweep_scenario(sweep, scenario);
+    close_client(t, &t->client);
+    test_store_done(own, true);
+    t->store = shared;
+    t->url = shared->url;
+}
+
 static void sweep_all(struct test *t)
 {
     struct sweep *const sweep = keep(t, sizeof *sweep);
 
     sweep->t = t;
-    open_under(t, sweep);
+    if (!is_full_run())
+        open_under(t, sweep);
     for (size_t i = 0; i < scenario_count; i++)
-        sweep_scenario(sweep, &scenarios[i]);
+        if (is_full_run())
+            sweep_apart(t, sweep, &scenarios[i]);
+        else
+            sweep_scenario(sweep, &scenarios[i]);
     print_table(sweep);
     for (size_t kind = 0; kind < KINDS; kind++)
         if (!sweep->sites[kind] || sweep->hits[kind][FF_FAULT_BEFORE] < sweep->sites[kind] ||
