@@ -303,13 +303,18 @@ static void load_missing(struct model_session *s)
         const bool ask = s->call->lock_wait_ms <= 0 && is_locking(s) &&
                          ff_tables[table].flavour != FF_FLAVOUR_INSERT_ONLY;
 
-        for (struct ff_entry *entry = rows->entries[table]; ask && entry; entry = entry->next)
-            if (entry->found == FF_FOUND_UNASKED && entry->want == FF_WANT_LOCK &&
-                model_row(s->model, (ff_table)table, entry->row)) {
-                entry->found = FF_FOUND_BUSY;
-                sometimes(s->model,
-                          table == FF_TABLE_TAG ? SOMETIMES_BUSY_TAG : SOMETIMES_BUSY_ROW);
-            }
+        for (struct ff_entry *entry = rows->entries[table]; ask && entry; entry = entry->next) {
+            const struct model_slot *const slot =
+                model_slot_of(s->model, (ff_table)table, entry->row);
+
+            if (entry->found != FF_FOUND_UNASKED || entry->want != FF_WANT_LOCK || !slot ||
+                !slot->row)
+                continue;
+            entry->found = FF_FOUND_BUSY;
+            sometimes(s->model, SOMETIMES_BUSY_ROW);
+            if (table == FF_TABLE_TAG && slot->holder && !slot->holder->session)
+                sometimes(s->model, SOMETIMES_BUSY_TAG);
+        }
         ff_rowset_settle(rows, (ff_table)table, FF_FOUND_ABSENT);
     }
     worked(s);
