@@ -76,7 +76,8 @@ struct ff_str {
     X(BAD_QUORUM,          2, 400, 0, "bad_quorum",          "join can never be satisfied")        \
     X(DUPLICATE_INPUT_EDGE, 2, 400, 0, "duplicate_input_edge", "two edges replace one input")      \
     X(NODE_DIFFERS,        4, 409, 0, "node_differs",        "node exists and is another one")     \
-    X(EDGE_INTO_EXISTING,  4, 409, 0, "edge_into_existing",  "edge ends at an earlier node")
+    X(EDGE_INTO_EXISTING,  4, 409, 0, "edge_into_existing",  "edge ends at an earlier node")       \
+    X(UNSUPPORTED,         2, 501, 0, "unsupported",         "not possible with this client")
 // clang-format on
 
 typedef enum ff_status {

@@ -7,49 +7,23 @@
 #ifndef FF_API_API_INT_H
 #define FF_API_API_INT_H
 
-#include "base/arena.h"
-#include "base/macros.h"
-#include "base/str.h"
+#include "api/client.h"
 #include "engine/engine.h"
 #include "model/ids.h"
 #include "model/policy.h"
 
-#include <flowfabric.h>
-
-#include <sys/types.h>
-
-struct ff_client {
-    struct ff_engine *engine;
-    pid_t pid; /* who opened it: threads and connections do not survive a fork */
-    int64_t timeout_ms;
-    struct ff_arena strings; /* copies of the options' texts */
-    _Atomic uint64_t minted; /* the ordered beginning of the last id: time and a counter */
-};
+/* The functions behind calls.def, in process. */
+const struct ff_calls *ff_calls_local(void);
+size_t ff_local_close(struct ff_client *client, int64_t grace_ms);
+#define FF_CALL(name, parameters, arguments) __typeof__(ff_##name) ff_local_##name;
+#include "api/calls.def"
+#undef FF_CALL
 
 /* A client on an engine that somebody else has put together, for tests. ff_close ends both; NULL
  * when there is no memory (then the engine is still the caller's). */
 struct ff_client *ff_client_of_engine(struct ff_engine *engine, int64_t timeout_ms);
 
-/* FF_INVALID for NULL, FF_CLOSED after a fork. Every call starts with it. */
-FF_MUST_CHECK ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr);
-
-/* The memory of one answer; freed by ff_answer_free. */
-struct ff_memory {
-    struct ff_arena arena;
-};
-struct ff_memory *ff_memory_new(void);
-void ff_memory_free(struct ff_memory *memory);
-FF_DEFINE_FREEP(struct ff_memory, ff_memory)
 FF_DEFINE_FREEP(struct ff_job, ff_job)
-
-/* Copies for the public structs: NUL-terminated, NULL for absent. */
-const char *ff_api_text(struct ff_arena *arena, struct ff_str s);
-/* A required text: FF_INVALID naming the field when it is NULL. */
-FF_MUST_CHECK ff_status ff_api_need(const char *text, const char *field, struct ff_error *reterr);
-/* A struct of the caller, maybe an older and shorter one, into one of ours (already filled with
- * defaults). FF_INVALID when `size` was not set. */
-FF_MUST_CHECK ff_status ff_api_sized(void *out, size_t out_bytes, const void *given, size_t size,
-                                     struct ff_error *reterr);
 
 /* A copy in the job's memory; NULL stays absent. */
 struct ff_str ff_job_text(struct ff_job *job, const char *text);

@@ -103,11 +103,9 @@ static ff_status item_job(struct ff_client *client, const struct ff_bulk_type *t
     return FF_OK;
 }
 
-static ff_status check_call(struct ff_client *client, const struct ff_bulk_type *type,
-                            const void *items, size_t count, const void *results,
-                            struct ff_error *reterr)
+static ff_status check_call(const struct ff_bulk_type *type, const void *items, size_t count,
+                            const void *results, struct ff_error *reterr)
 {
-    FF_TRY(ff_client_check(client, reterr));
     if (!count)
         return ff_fail_field(reterr, FF_INVALID, "count", "a call needs at least one item");
     if (count > type->max)
@@ -125,7 +123,7 @@ ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type
     FF_AUTO(trip_done) struct trip trip = {0};
     ff_status answer = FF_OK;
 
-    FF_TRY(check_call(client, type, items, count, results, reterr));
+    FF_TRY(check_call(type, items, count, results, reterr));
     trip.jobs = ff_calloc(count, sizeof(struct ff_job *));
     trip.places = ff_calloc(count, sizeof *trip.places);
     if (!trip.jobs || !trip.places)

@@ -292,12 +292,11 @@ static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out 
     return FF_OK;
 }
 
-ff_status ff_claim(struct ff_client *client, const struct ff_claim_request *request,
-                   struct ff_tasks *ret_tasks, struct ff_error *reterr)
+ff_status ff_local_claim(struct ff_client *client, const struct ff_claim_request *request,
+                         struct ff_tasks *ret_tasks, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
 
-    FF_TRY(ff_client_check(client, reterr));
     if (!ret_tasks)
         return ff_fail_field(reterr, FF_INVALID, "ret_tasks", "there is no place for the tasks");
     FF_TRY(claim_job(client, request, &job, reterr));

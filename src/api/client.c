@@ -18,15 +18,6 @@
 #define STRINGS_BYTES_MAX  65536
 #define CHUNK_BYTES        4096
 
-ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr)
-{
-    if (!client)
-        return ff_fail_field(reterr, FF_INVALID, "client", "there is no client");
-    if (client->pid != getpid())
-        return ff_fail(reterr, FF_CLOSED, "a client cannot be used after fork");
-    return FF_OK;
-}
-
 static void client_free(struct ff_client *client)
 {
     if (!client)
@@ -103,6 +94,7 @@ struct ff_client *ff_client_of_engine(struct ff_engine *engine, int64_t timeout_
     if (!client)
         return NULL;
     ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
+    client->calls = ff_calls_local();
     client->engine = engine;
     client->pid = getpid();
     client->timeout_ms = timeout_ms;
@@ -125,6 +117,7 @@ ff_status ff_open(const char *url, const struct ff_options *options, struct ff_c
     if (!client)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
     ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
+    client->calls = ff_calls_local();
     client->pid = getpid();
     client->timeout_ms = given.timeout_ms ? given.timeout_ms : TIMEOUT_MS_DEFAULT;
     FF_TRY(engine_options(client, &given, &engine, reterr));
@@ -140,15 +133,9 @@ ff_status ff_open(const char *url, const struct ff_options *options, struct ff_c
     return FF_OK;
 }
 
-size_t ff_close(struct ff_client *client, int64_t grace_ms)
+size_t ff_local_close(struct ff_client *client, int64_t grace_ms)
 {
-    if (!client)
-        return 0;
-    /* In a child its threads do not exist: there is nothing to stop, and joining would hang. */
-    if (client->pid != getpid())
-        return 0;
-
-    const size_t left = ff_engine_close(client->engine, ff_max_i64(grace_ms, 0));
+    const size_t left = ff_engine_close(client->engine, grace_ms);
 
     client_free(client);
     return left;

@@ -344,8 +344,8 @@ static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
     return FF_OK;
 }
 
-ff_status ff_explain(struct ff_client *client, const char *execution_id, struct ff_explanation *ret,
-                     struct ff_error *reterr)
+ff_status ff_local_explain(struct ff_client *client, const char *execution_id,
+                           struct ff_explanation *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
     struct explainer e = {.client = client};

@@ -181,8 +181,8 @@ static ff_status info_joins(struct ff_client *client, struct ff_arena *arena,
     return FF_OK;
 }
 
-ff_status ff_flow_get(struct ff_client *client, const char *flow_id, struct ff_flow_info_list *ret,
-                      struct ff_error *reterr)
+ff_status ff_local_flow_get(struct ff_client *client, const char *flow_id,
+                            struct ff_flow_info_list *ret, struct ff_error *reterr)
 {
     struct ff_value values[FF_SQL_FLOW_GET_PARAMS];
     struct ff_in_flow_get in = {0};
@@ -190,7 +190,6 @@ ff_status ff_flow_get(struct ff_client *client, const char *flow_id, struct ff_f
     const struct ff_flow *row;
     struct ff_read read;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_api_need(flow_id, "flow_id", reterr));
     FF_TRY(ff_flow_id_parse(ff_str_of(flow_id), &in.flow_id, reterr));
     in.partition_key = ff_flow_partition(in.flow_id);
@@ -235,8 +234,8 @@ static ff_status state_filter(const char *state, int64_t *ret_state, int64_t *re
     return ff_fail_field(reterr, FF_INVALID, "state", "no flow is '%.40s'", state);
 }
 
-ff_status ff_flow_list(struct ff_client *client, const struct ff_flow_filter *filter,
-                       struct ff_flow_info_list *ret, struct ff_error *reterr)
+ff_status ff_local_flow_list(struct ff_client *client, const struct ff_flow_filter *filter,
+                             struct ff_flow_info_list *ret, struct ff_error *reterr)
 {
     struct ff_flow_filter given = {.size = sizeof given};
     struct ff_value values[FF_SQL_FLOW_LIST_PARAMS];
@@ -246,7 +245,6 @@ ff_status ff_flow_list(struct ff_client *client, const struct ff_flow_filter *fi
     int64_t state;
     size_t limit;
 
-    FF_TRY(ff_client_check(client, reterr));
     if (filter)
         FF_TRY(ff_api_sized(&given, sizeof given, filter, filter->size, reterr));
     if (given.limit < 0 || given.limit > FF_LIST_MAX)

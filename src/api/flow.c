@@ -174,11 +174,9 @@ static size_t bytes_of(const struct ff_flow_request *given)
     return bytes;
 }
 
-static ff_status take_request(struct ff_client *client, const struct ff_flow_request *request,
-                              const struct ff_flow_made *ret, struct ff_flow_request *given,
-                              struct ff_error *reterr)
+static ff_status take_request(const struct ff_flow_request *request, const struct ff_flow_made *ret,
+                              struct ff_flow_request *given, struct ff_error *reterr)
 {
-    FF_TRY(ff_client_check(client, reterr));
     if (!request || !ret)
         return ff_fail_field(reterr, FF_INVALID, request ? "ret" : "request",
                              "the request or the place for its answer is missing");
@@ -205,15 +203,15 @@ static ff_status answer(const struct ff_graph *shape, const struct ff_exec_id *i
     return FF_OK;
 }
 
-ff_status ff_flow_create(struct ff_client *client, const struct ff_flow_request *request,
-                         struct ff_flow_made *ret, struct ff_error *reterr)
+ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_request *request,
+                               struct ff_flow_made *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_request given;
     struct ff_flow_create_in *in;
     struct ff_flow_made made = {0};
 
-    FF_TRY(take_request(client, request, ret, &given, reterr));
+    FF_TRY(take_request(request, ret, &given, reterr));
     job = ff_job_new(FF_OP_FLOW_CREATE, bytes_of(&given));
     in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
     if (!in)
@@ -241,15 +239,15 @@ ff_status ff_flow_create(struct ff_client *client, const struct ff_flow_request 
     return FF_OK;
 }
 
-ff_status ff_flow_grow(struct ff_client *client, const struct ff_flow_request *request,
-                       struct ff_flow_made *ret, struct ff_error *reterr)
+ff_status ff_local_flow_grow(struct ff_client *client, const struct ff_flow_request *request,
+                             struct ff_flow_made *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_request given;
     struct ff_flow_grow_in *in;
     struct ff_flow_made made = {0};
 
-    FF_TRY(take_request(client, request, ret, &given, reterr));
+    FF_TRY(take_request(request, ret, &given, reterr));
     FF_TRY(ff_api_need(given.flow_id, "flow_id", reterr));
     job = ff_job_new(FF_OP_FLOW_GROW, bytes_of(&given));
     in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
@@ -271,13 +269,13 @@ ff_status ff_flow_grow(struct ff_client *client, const struct ff_flow_request *r
     return FF_OK;
 }
 
-ff_status ff_flow_cancel(struct ff_client *client, const char *flow_id, const char *reason,
-                         const char *policy, struct ff_flow_cancelled *ret, struct ff_error *reterr)
+ff_status ff_local_flow_cancel(struct ff_client *client, const char *flow_id, const char *reason,
+                               const char *policy, struct ff_flow_cancelled *ret,
+                               struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_cancel_in *in;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_api_need(flow_id, "flow_id", reterr));
     job = ff_job_new(FF_OP_FLOW_CANCEL, 0);
     in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;

@@ -138,12 +138,11 @@ static ff_status page_fill(const struct page *page, struct ff_event_list *ret,
     return ff_arena_check(page->arena, reterr);
 }
 
-ff_status ff_history(struct ff_client *client, const char *execution_id, const char *cursor,
-                     int32_t limit, struct ff_event_list *ret, struct ff_error *reterr)
+ff_status ff_local_history(struct ff_client *client, const char *execution_id, const char *cursor,
+                           int32_t limit, struct ff_event_list *ret, struct ff_error *reterr)
 {
     struct page page = {.client = client, .after = -1};
 
-    FF_TRY(ff_client_check(client, reterr));
     if (limit < 0 || limit > FF_LIST_MAX)
         return ff_fail_field(reterr, FF_INVALID, "limit", "limit is at most %d", FF_LIST_MAX);
     page.limit = limit ? limit : FF_LIST_DEFAULT;

@@ -131,13 +131,12 @@ static ff_status list_capabilities(struct ff_client *client, struct ff_arena *ar
     return ff_arena_check(arena, reterr);
 }
 
-ff_status ff_list(struct ff_client *client, const struct ff_filter *filter,
-                  struct ff_info_list *ret, struct ff_error *reterr)
+ff_status ff_local_list(struct ff_client *client, const struct ff_filter *filter,
+                        struct ff_info_list *ret, struct ff_error *reterr)
 {
     struct ff_filter given;
     struct ff_list_page page;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_filter_take(filter, &given, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)
@@ -284,7 +283,6 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
     size_t state_count = 0;
     struct ff_filter filter;
 
-    FF_TRY(ff_client_check(where->client, reterr));
     if (!ret)
         return ff_fail_field(reterr, FF_INVALID, "ret", "there is no place for the result");
     FF_TRY(ff_filter_take(given, &filter, reterr));
@@ -313,16 +311,18 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
     return FF_OK;
 }
 
-ff_status ff_cancel_where(struct ff_client *client, const struct ff_filter *filter,
-                          const char *reason, struct ff_bulk_result *ret, struct ff_error *reterr)
+ff_status ff_local_cancel_where(struct ff_client *client, const struct ff_filter *filter,
+                                const char *reason, struct ff_bulk_result *ret,
+                                struct ff_error *reterr)
 {
     struct where where = {.client = client, .op = FF_OP_EXECUTION_CANCEL, .reason = reason};
 
     return walk(&where, filter, ret, reterr);
 }
 
-ff_status ff_replay_where(struct ff_client *client, const struct ff_filter *filter,
-                          const char *reason, struct ff_bulk_result *ret, struct ff_error *reterr)
+ff_status ff_local_replay_where(struct ff_client *client, const struct ff_filter *filter,
+                                const char *reason, struct ff_bulk_result *ret,
+                                struct ff_error *reterr)
 {
     struct where where = {.client = client, .op = FF_OP_EXECUTION_REPLAY, .reason = reason};
 

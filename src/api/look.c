@@ -15,10 +15,8 @@
 #define FINDINGS_PER_CHECK 100
 #define LOOPS_MAX          32
 
-static ff_status memory_of(struct ff_client *client, struct ff_memory **ret,
-                           struct ff_error *reterr)
+static ff_status memory_of(struct ff_memory **ret, struct ff_error *reterr)
 {
-    FF_TRY(ff_client_check(client, reterr));
     *ret = ff_memory_new();
     if (!*ret)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
@@ -61,13 +59,14 @@ static struct ff_lane_info *lane_named(struct ff_arena *arena, struct ff_lane_li
     return &list->items[at];
 }
 
-ff_status ff_lanes(struct ff_client *client, struct ff_lane_list *ret, struct ff_error *reterr)
+ff_status ff_local_lanes(struct ff_client *client, struct ff_lane_list *ret,
+                         struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
     struct ff_lane_list list = {0};
     struct ff_read lanes, counts;
 
-    FF_TRY(memory_of(client, &memory, reterr));
+    FF_TRY(memory_of(&memory, reterr));
     FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_LANES_ALL, NULL, 0, &lanes, reterr));
     FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_LANE_COUNTS, NULL, 0, &counts, reterr));
     list.items =
@@ -97,13 +96,14 @@ ff_status ff_lanes(struct ff_client *client, struct ff_lane_list *ret, struct ff
 /* ---- workers and loops ------------------------------------------------------------------------
  */
 
-ff_status ff_workers(struct ff_client *client, struct ff_worker_list *ret, struct ff_error *reterr)
+ff_status ff_local_workers(struct ff_client *client, struct ff_worker_list *ret,
+                           struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
     struct ff_read read;
     int64_t now_ms;
 
-    FF_TRY(memory_of(client, &memory, reterr));
+    FF_TRY(memory_of(&memory, reterr));
     FF_TRY(ff_api_now(client, &now_ms, reterr));
     FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_WORKERS_ALL, NULL, 0, &read, reterr));
     struct ff_arena *const arena = &memory->arena;
@@ -129,13 +129,13 @@ ff_status ff_workers(struct ff_client *client, struct ff_worker_list *ret, struc
     return FF_OK;
 }
 
-ff_status ff_scanners(struct ff_client *client, struct ff_scanner_list *ret,
-                      struct ff_error *reterr)
+ff_status ff_local_scanners(struct ff_client *client, struct ff_scanner_list *ret,
+                            struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
     struct ff_loop_report reports[LOOPS_MAX];
 
-    FF_TRY(memory_of(client, &memory, reterr));
+    FF_TRY(memory_of(&memory, reterr));
     const size_t count =
         ff_min_size(ff_engine_loops(client->engine, reports, LOOPS_MAX), LOOPS_MAX);
     struct ff_scanner_info *const items = ff_arena_array(&memory->arena, count, sizeof *items);
@@ -204,12 +204,12 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
     return ff_arena_check(arena, reterr);
 }
 
-ff_status ff_fsck(struct ff_client *client, struct ff_findings *ret, struct ff_error *reterr)
+ff_status ff_local_fsck(struct ff_client *client, struct ff_findings *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
     struct ff_findings found = {0};
 
-    FF_TRY(memory_of(client, &memory, reterr));
+    FF_TRY(memory_of(&memory, reterr));
     for (size_t i = 0; i < ff_sql_audit_count; i++)
         FF_TRY(audit_one(client, &ff_sql_audits[i], &memory->arena, &found, reterr));
     *ret = found;

@@ -20,10 +20,9 @@
 #define BY FF_STR("operator")
 
 /* A job with zeroed input of the given size, and the execution it is about. */
-static ff_status start(struct ff_client *client, ff_op_id op, size_t in_bytes, size_t hint_bytes,
-                       struct ff_job **ret_job, struct ff_error *reterr)
+static ff_status start(ff_op_id op, size_t in_bytes, size_t hint_bytes, struct ff_job **ret_job,
+                       struct ff_error *reterr)
 {
-    FF_TRY(ff_client_check(client, reterr));
     FF_AUTO(ff_job_freep) struct ff_job *job = ff_job_new(op, hint_bytes);
     if (!job) {
         (void)ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
@@ -41,13 +40,13 @@ static ff_status run(struct ff_client *client, struct ff_job **job, struct ff_er
     return ff_call_one(client, job, reterr);
 }
 
-ff_status ff_cancel(struct ff_client *client, const char *execution_id, const char *reason,
-                    const char **ret_public_state, struct ff_error *reterr)
+ff_status ff_local_cancel(struct ff_client *client, const char *execution_id, const char *reason,
+                          const char **ret_public_state, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_cancel_in *in;
 
-    FF_TRY(start(client, FF_OP_EXECUTION_CANCEL, sizeof *in, 0, &job, reterr));
+    FF_TRY(start(FF_OP_EXECUTION_CANCEL, sizeof *in, 0, &job, reterr));
     in = job->in;
     in->reason = ff_job_text(job, reason);
     in->by = BY;
@@ -60,13 +59,14 @@ ff_status ff_cancel(struct ff_client *client, const char *execution_id, const ch
     return FF_OK;
 }
 
-ff_status ff_set_priority(struct ff_client *client, const char *execution_id, int64_t priority,
-                          const char **ret_public_state, struct ff_error *reterr)
+ff_status ff_local_set_priority(struct ff_client *client, const char *execution_id,
+                                int64_t priority, const char **ret_public_state,
+                                struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_priority_in *in;
 
-    FF_TRY(start(client, FF_OP_EXECUTION_PRIORITY, sizeof *in, 0, &job, reterr));
+    FF_TRY(start(FF_OP_EXECUTION_PRIORITY, sizeof *in, 0, &job, reterr));
     in = job->in;
     in->priority = priority;
     in->by = BY;
@@ -116,19 +116,19 @@ static ff_status replay_in(struct ff_client *client, struct ff_job *job,
     return ff_replay_check(in, settings, reterr);
 }
 
-ff_status ff_replay(struct ff_client *client, const struct ff_replay_request *request,
-                    const char **ret_public_state, int32_t *ret_generation, struct ff_error *reterr)
+ff_status ff_local_replay(struct ff_client *client, const struct ff_replay_request *request,
+                          const char **ret_public_state, int32_t *ret_generation,
+                          struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_replay_request given;
 
-    FF_TRY(ff_client_check(client, reterr));
     if (!request)
         return ff_fail_field(reterr, FF_INVALID, "request", "there is no request");
     ff_replay_init(&given);
     FF_TRY(ff_api_sized(&given, sizeof given, request, request->size, reterr));
-    FF_TRY(start(client, FF_OP_EXECUTION_REPLAY, sizeof(struct ff_replay_in), given.input.len, &job,
-                 reterr));
+    FF_TRY(
+        start(FF_OP_EXECUTION_REPLAY, sizeof(struct ff_replay_in), given.input.len, &job, reterr));
     FF_TRY(replay_in(client, job, &given, reterr));
     FF_TRY(run(client, &job, reterr));
 
@@ -140,13 +140,13 @@ ff_status ff_replay(struct ff_client *client, const struct ff_replay_request *re
     return FF_OK;
 }
 
-ff_status ff_revoke_lease(struct ff_client *client, const char *execution_id, const char *reason,
-                          int64_t *ret_epoch, struct ff_error *reterr)
+ff_status ff_local_revoke_lease(struct ff_client *client, const char *execution_id,
+                                const char *reason, int64_t *ret_epoch, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_revoke_in *in;
 
-    FF_TRY(start(client, FF_OP_EXECUTION_REVOKE, sizeof *in, 0, &job, reterr));
+    FF_TRY(start(FF_OP_EXECUTION_REVOKE, sizeof *in, 0, &job, reterr));
     in = job->in;
     in->reason = ff_job_text(job, reason);
     in->by = BY;
@@ -158,13 +158,13 @@ ff_status ff_revoke_lease(struct ff_client *client, const char *execution_id, co
     return FF_OK;
 }
 
-ff_status ff_set_tags(struct ff_client *client, const char *execution_id,
-                      const struct ff_tag_pair *tags, size_t count, struct ff_error *reterr)
+ff_status ff_local_set_tags(struct ff_client *client, const char *execution_id,
+                            const struct ff_tag_pair *tags, size_t count, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_tag_op_in *in;
 
-    FF_TRY(start(client, FF_OP_EXECUTION_TAG, sizeof *in, 0, &job, reterr));
+    FF_TRY(start(FF_OP_EXECUTION_TAG, sizeof *in, 0, &job, reterr));
     in = job->in;
     if (!tags || !count)
         return ff_fail_field(reterr, FF_INVALID, "tags", "there is no tag to set or remove");
@@ -185,13 +185,13 @@ ff_status ff_set_tags(struct ff_client *client, const char *execution_id,
     return run(client, &job, reterr);
 }
 
-ff_status ff_lane_pause(struct ff_client *client, const char *lane, bool paused, const char *reason,
-                        struct ff_error *reterr)
+ff_status ff_local_lane_pause(struct ff_client *client, const char *lane, bool paused,
+                              const char *reason, struct ff_error *reterr)
 {
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_lane_pause_in *in;
 
-    FF_TRY(start(client, FF_OP_LANE_PAUSE, sizeof *in, 0, &job, reterr));
+    FF_TRY(start(FF_OP_LANE_PAUSE, sizeof *in, 0, &job, reterr));
     FF_TRY(ff_api_need(lane, "lane", reterr));
     in = job->in;
     in->lane = ff_job_text(job, lane);

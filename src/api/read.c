@@ -122,13 +122,12 @@ static ff_status info_more(struct ff_client *client, struct ff_arena *arena,
     return ff_arena_check(arena, reterr);
 }
 
-ff_status ff_get(struct ff_client *client, const char *execution_id, struct ff_info_list *ret,
-                 struct ff_error *reterr)
+ff_status ff_local_get(struct ff_client *client, const char *execution_id, struct ff_info_list *ret,
+                       struct ff_error *reterr)
 {
     struct ff_exec_id id;
     struct ff_rowset rows;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_api_id(client, execution_id, &id, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)
@@ -173,14 +172,13 @@ static ff_status get_row(struct ff_client *client, struct ff_arena *arena, struc
     return FF_OK;
 }
 
-ff_status ff_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
-                    struct ff_error *reterr)
+ff_status ff_local_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
+                          struct ff_error *reterr)
 {
     const struct ff_execution *row;
     struct ff_exec_id id;
     struct ff_rowset rows;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_api_id(client, execution_id, &id, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)
@@ -249,14 +247,13 @@ static void attempt_live(struct ff_arena *arena, const struct ff_execution *row,
     (void)ff_uuid_format(row->lease_id, out->lease_id);
 }
 
-ff_status ff_attempts(struct ff_client *client, const char *execution_id,
-                      struct ff_attempt_list *ret, struct ff_error *reterr)
+ff_status ff_local_attempts(struct ff_client *client, const char *execution_id,
+                            struct ff_attempt_list *ret, struct ff_error *reterr)
 {
     const struct ff_execution *row;
     struct ff_exec_id id;
     struct ff_read read;
 
-    FF_TRY(ff_client_check(client, reterr));
     FF_TRY(ff_api_id(client, execution_id, &id, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)

@@ -188,8 +188,8 @@ static void submit_take(const struct ff_job *job, void *result)
     submitted->created = out->created;
 }
 
-ff_status ff_submit(struct ff_client *client, const struct ff_submission *items, size_t count,
-                    struct ff_submitted *ret_items, struct ff_error *reterr)
+ff_status ff_local_submit(struct ff_client *client, const struct ff_submission *items, size_t count,
+                          struct ff_submitted *ret_items, struct ff_error *reterr)
 {
     static const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_SUBMIT,

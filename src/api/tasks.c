@@ -119,8 +119,8 @@ static void renew_take(const struct ff_job *job, void *result)
     fresh(result)->lease_expires_at_ms = out->lease_expires_at_ms;
 }
 
-ff_status ff_renew(struct ff_client *client, const struct ff_renewal *items, size_t count,
-                   struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_renew(struct ff_client *client, const struct ff_renewal *items, size_t count,
+                         struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_RENEW, .fill = renew_fill, .take = renew_take};
@@ -157,8 +157,8 @@ static ff_status complete_fill(struct ff_client *client, struct ff_job *job, con
     return ff_complete_check(in, settings, reterr);
 }
 
-ff_status ff_complete(struct ff_client *client, const struct ff_completion *items, size_t count,
-                      struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_complete(struct ff_client *client, const struct ff_completion *items,
+                            size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {.op = FF_OP_EXECUTION_COMPLETE,
                                       .bytes = complete_bytes,
@@ -191,8 +191,8 @@ static ff_status fail_fill(struct ff_client *client, struct ff_job *job, const v
     return ff_fail_check(in, reterr);
 }
 
-ff_status ff_fail_task(struct ff_client *client, const struct ff_failure *items, size_t count,
-                       struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_fail_task(struct ff_client *client, const struct ff_failure *items, size_t count,
+                             struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_FAIL, .fill = fail_fill, .take = state_take};
@@ -219,8 +219,8 @@ static ff_status progress_fill(struct ff_client *client, struct ff_job *job, con
     return ff_progress_check(in, reterr);
 }
 
-ff_status ff_progress(struct ff_client *client, const struct ff_progress_note *items, size_t count,
-                      struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_progress(struct ff_client *client, const struct ff_progress_note *items,
+                            size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_PROGRESS, .fill = progress_fill, .take = nothing_take};
@@ -246,8 +246,8 @@ static ff_status delay_fill(struct ff_client *client, struct ff_job *job, const 
     return ff_delay_check(in, reterr);
 }
 
-ff_status ff_delay(struct ff_client *client, const struct ff_postponement *items, size_t count,
-                   struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_delay(struct ff_client *client, const struct ff_postponement *items,
+                         size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_DELAY, .fill = delay_fill, .take = state_take};
@@ -270,8 +270,8 @@ static ff_status release_fill(struct ff_client *client, struct ff_job *job, cons
     return ff_release_check(in, reterr);
 }
 
-ff_status ff_release(struct ff_client *client, const struct ff_giveback *items, size_t count,
-                     struct ff_task_result *ret_items, struct ff_error *reterr)
+ff_status ff_local_release(struct ff_client *client, const struct ff_giveback *items, size_t count,
+                           struct ff_task_result *ret_items, struct ff_error *reterr)
 {
     const struct ff_bulk_type type = {
         .op = FF_OP_EXECUTION_RELEASE, .fill = release_fill, .take = state_take};

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "api/client.h"
 #include "base/macros.h"
 
 #include <flowfabric.h>
@@ -590,11 +591,26 @@ static void test_api__a_child_may_not_use_the_client(void **state)
     assert_int_equal(0, status);
 }
 
+static void test_api__a_call_that_a_client_cannot_do_says_so(void **state)
+{
+    static const struct ff_calls nothing = {.close = NULL};
+    struct fixture *const f = *state;
+    struct ff_client bare = {.calls = &nothing, .pid = getpid()};
+    struct ff_findings found;
+
+    EXPECT(FF_UNSUPPORTED, ff_fsck(&bare, &found, &f->error));
+    assert_non_null(strstr(f->error.message, "ff_fsck"));
+    EXPECT(FF_UNSUPPORTED, ff_cancel(&bare, "x", NULL, NULL, &f->error));
+    EXPECT(FF_INVALID, ff_fsck(NULL, &found, &f->error));
+    assert_string_equal("client", f->error.field);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         cmocka_unit_test(test_api__statuses_have_words),
+        TEST(test_api__a_call_that_a_client_cannot_do_says_so),
         TEST(test_api__missing_things_are_named),
         TEST(test_api__one_bad_item_does_not_fail_others),
         TEST(test_api__stride_of_items_is_the_callers),
