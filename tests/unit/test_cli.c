@@ -120,14 +120,11 @@ static void test_cli__completion_knows_every_verb(void **state FF_UNUSED)
         assert_non_null(strstr(run.out, ff_verbs[i].name));
 }
 
-/* The path of a file of the repository, found from where this file lies. */
 static FILE *open_document(const char *name)
 {
-    const char *const at = strstr(__FILE__, "tests/unit/");
     char path[4096];
 
-    assert_non_null(at);
-    (void)snprintf(path, sizeof path, "%.*s%s", (int)(at - __FILE__), __FILE__, name);
+    (void)snprintf(path, sizeof path, "%s/%s", FF_SOURCE_DIR, name);
     return fopen(path, "re");
 }
 
