@@ -184,8 +184,10 @@ static ff_status take_request(const struct ff_flow_request *request, const struc
     return ff_api_sized(given, sizeof *given, request, request->size, reterr);
 }
 
-static ff_status answer(const struct ff_graph *shape, const struct ff_exec_id *ids,
-                        struct ff_uuid flow_id, struct ff_flow_made *made, struct ff_error *reterr)
+/* The answer, but for what only the commit tells. Made before the call: once it has committed,
+ * nobody may hear that there was no memory. */
+static ff_status answer_new(const struct ff_graph *shape, struct ff_flow_made *made,
+                            struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
 
@@ -193,14 +195,24 @@ static ff_status answer(const struct ff_graph *shape, const struct ff_exec_id *i
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
     made->count = shape->node_count;
     made->items = ff_arena_array(&memory->arena, made->count, sizeof *made->items);
-    for (size_t i = 0; made->items && i < made->count; i++) {
+    for (size_t i = 0; made->items && i < made->count; i++)
         made->items[i].name = ff_api_text(&memory->arena, shape->nodes[i].name);
-        ff_exec_id_text(ids[i], made->items[i].execution_id);
-    }
-    (void)ff_uuid_format(flow_id, made->flow_id);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
     made->memory = FF_STEAL(memory);
     return FF_OK;
+}
+
+static void answer_fill(struct ff_flow_made *made, const struct ff_exec_id *ids,
+                        struct ff_uuid flow_id)
+{
+    for (size_t i = 0; i < made->count; i++)
+        ff_exec_id_text(ids[i], made->items[i].execution_id);
+    (void)ff_uuid_format(flow_id, made->flow_id);
+}
+
+static void made_done(struct ff_flow_made *made)
+{
+    ff_answer_free(made);
 }
 
 ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_request *request,
@@ -209,7 +221,7 @@ ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_re
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_request given;
     struct ff_flow_create_in *in;
-    struct ff_flow_made made = {0};
+    FF_AUTO(made_done) struct ff_flow_made made = {0};
 
     FF_TRY(take_request(request, ret, &given, reterr));
     job = ff_job_new(FF_OP_FLOW_CREATE, bytes_of(&given));
@@ -228,14 +240,15 @@ ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_re
     FF_TRY(ff_job_tags(job, given.tags, given.tag_count, &in->tags, reterr));
     FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
     FF_TRY(ff_flow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr));
+    FF_TRY(answer_new(&in->graph.shape, &made, reterr));
     FF_TRY(ff_call_one(client, &job, reterr));
 
     const struct ff_flow_create_out *const out = job->out;
-    in = job->in;
     made.created = out->created;
     made.revision = out->revision;
-    FF_TRY(answer(&in->graph.shape, out->ids, out->flow_id, &made, reterr));
+    answer_fill(&made, out->ids, out->flow_id);
     *ret = made;
+    made.memory = NULL;
     return FF_OK;
 }
 
@@ -245,7 +258,7 @@ ff_status ff_local_flow_grow(struct ff_client *client, const struct ff_flow_requ
     FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_request given;
     struct ff_flow_grow_in *in;
-    struct ff_flow_made made = {0};
+    FF_AUTO(made_done) struct ff_flow_made made = {0};
 
     FF_TRY(take_request(request, ret, &given, reterr));
     FF_TRY(ff_api_need(given.flow_id, "flow_id", reterr));
@@ -258,14 +271,16 @@ ff_status ff_local_flow_grow(struct ff_client *client, const struct ff_flow_requ
     FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
     FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
     FF_TRY(ff_grow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr));
+    FF_TRY(answer_new(&in->graph.shape, &made, reterr));
     FF_TRY(ff_call_one(client, &job, reterr));
 
     const struct ff_flow_grow_out *const out = job->out;
     in = job->in;
     made.created = out->node_count > 0;
     made.revision = out->revision;
-    FF_TRY(answer(&in->graph.shape, out->ids, in->flow_id, &made, reterr));
+    answer_fill(&made, out->ids, in->flow_id);
     *ret = made;
+    made.memory = NULL;
     return FF_OK;
 }
 
@@ -283,22 +298,25 @@ ff_status ff_local_flow_cancel(struct ff_client *client, const char *flow_id, co
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     job->in = in;
     in->reason = ff_job_text(job, reason);
-    in->by = FF_STR("operator");
+    in->by = FF_STR(FF_BY_OPERATOR);
     FF_TRY(ff_flow_id_parse(ff_str_of(flow_id), &in->flow_id, reterr));
     FF_TRY(cancel_policy_of(policy, &in->policy, reterr));
     FF_TRY(ff_flow_cancel_check(in, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
-    if (!memory)
+    char *const first_reason =
+        memory ? ff_arena_alloc(&memory->arena, FF_REASON_BYTES_MAX + 1) : NULL;
+    if (!first_reason)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
     FF_TRY(ff_call_one(client, &job, reterr));
     if (!ret)
         return FF_OK;
 
     const struct ff_flow_cancel_out *const out = job->out;
+    memcpy(first_reason, out->reason.ptr ? out->reason.ptr : "", out->reason.len);
     *ret = (struct ff_flow_cancelled){
         .state = ff_flow_state_name(out->state),
         .policy = ff_flow_cancel_name(out->policy),
-        .reason = ff_api_text(&memory->arena, out->reason),
+        .reason = ff_str_is_null(out->reason) ? NULL : first_reason,
         .node_count = out->node_count,
         .ended_count = out->ended_count,
     };
