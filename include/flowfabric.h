@@ -347,8 +347,8 @@ struct ff_replay_request {
     size_t size;
     const char *execution_id;
     const char *reason;
-    bool has_input;
-    struct ff_str input;
+    bool has_input;      /* false: runs with the input it had */
+    struct ff_str input; /* ptr NULL: the JSON value null */
     const char *input_content_type;
     int64_t deadline_ms;         /* FF_ABSENT_MS */
     int64_t expected_generation; /* FF_ABSENT_MS: any */
@@ -536,12 +536,13 @@ struct ff_info {
     const char *worker_id, *worker_instance_id;
     int64_t lease_epoch; /* of the execution, lease or not */
     int64_t lease_acquired_at_ms, lease_expires_at_ms, lease_renewed_at_ms;
-    bool has_progress;
+    bool has_progress;        /* in this generation */
     int32_t progress_percent; /* -1: never said */
     const char *progress_message;
     int64_t progress_at_ms;
-    const char *failure_message, *failure_class; /* NULL: none */
-    const char *cancel_reason, *cancelled_by;    /* NULL: not cancelled */
+    const char *failure_message, *failure_class; /* of this generation; NULL: none */
+    const char *cancel_reason;                   /* NULL: not cancelled, or no reason given */
+    const char *cancelled_by; /* operator, flow (its cancel), sibling (a join that was decided) */
     const char *const *required_capabilities;
     size_t required_capability_count;
     struct ff_policy_spec policy; /* complete */

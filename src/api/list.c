@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "model/codes.h"
 #include "model/states.h"
 #include "ops/execution.h"
 #include "store/sql.h"
@@ -186,7 +187,7 @@ static ff_status where_job(const struct where *where, const struct ff_execution 
         FF_TRY(ff_arena_check(&job->arena, reterr));
         *in = (struct ff_cancel_in){.id = id,
                                     .reason = reason,
-                                    .by = FF_STR("operator"),
+                                    .by = FF_STR(FF_BY_OPERATOR),
                                     .created_before_ms = where->now_ms + 1};
         job->in = in;
         FF_TRY(ff_cancel_check(in, reterr));
@@ -196,7 +197,7 @@ static ff_status where_job(const struct where *where, const struct ff_execution 
         FF_TRY(ff_arena_check(&job->arena, reterr));
         *in = (struct ff_replay_in){.id = id,
                                     .reason = reason,
-                                    .by = FF_STR("operator"),
+                                    .by = FF_STR(FF_BY_OPERATOR),
                                     .deadline_ms = FF_NULL64,
                                     .expected_generation = FF_NULL64,
                                     .finished_before_ms = where->now_ms};

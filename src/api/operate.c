@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "model/codes.h"
 #include "model/states.h"
 #include "ops/background.h"
 #include "ops/execution.h"
@@ -17,7 +18,7 @@
 #include "base/banned.h"
 
 /* Who asked, as far as a library can know. */
-#define BY FF_STR("operator")
+#define BY FF_STR(FF_BY_OPERATOR)
 
 /* A job with zeroed input of the given size, and the execution it is about. */
 static ff_status start(ff_op_id op, size_t in_bytes, size_t hint_bytes, struct ff_job **ret_job,

@@ -81,12 +81,19 @@ static void info_input(struct ff_arena *arena, const struct ff_execution *row,
 static void info_progress(struct ff_arena *arena, const struct ff_progress *row,
                           struct ff_info *info)
 {
-    if (!row)
+    if (!row || row->generation != info->generation)
         return;
     info->has_progress = true;
     info->progress_percent = row->percent == FF_NULL32 ? -1 : row->percent;
     info->progress_message = ff_api_text(arena, row->message);
     info->progress_at_ms = row->updated_at_ms;
+}
+
+/* A revoked lease is nobody's failure, and what failed before a replay is history. */
+static bool is_failure(const struct ff_attempt *last, const struct ff_execution *row)
+{
+    return last->generation == row->generation && last->outcome != FF_END_REVOKED &&
+           !ff_str_is_null(last->failure_message);
 }
 
 /* What only the row tells how to find: why the last attempt ended, which capabilities it needs. */
@@ -115,7 +122,7 @@ static ff_status info_more(struct ff_client *client, struct ff_arena *arena,
         row->last_epoch ? found(&rows, FF_TABLE_ATTEMPT, &attempt) : NULL;
     if (tokens)
         ff_info_capabilities(arena, tokens->tokens, info);
-    if (last && !ff_str_is_null(last->failure_message)) {
+    if (last && is_failure(last, row)) {
         info->failure_message = ff_api_text(arena, last->failure_message);
         info->failure_class = ff_failure_class_text(last->failure_class);
     }

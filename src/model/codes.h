@@ -74,6 +74,12 @@
     X(IMPOSSIBLE, 2, "impossible")
 // clang-format on
 
+/* execution.cancelled_by: a call of the API, the cancel of its flow, or a join that was decided
+ * without it. */
+#define FF_BY_OPERATOR "operator"
+#define FF_BY_FLOW     "flow"
+#define FF_BY_SIBLING  "sibling"
+
 typedef enum ff_end {
 #define FF_END_ENUM(name, code, text) FF_END_##name = (code),
     FF_END_MAP(FF_END_ENUM)

@@ -155,7 +155,7 @@ static void free_node(struct ff_work *work, const struct ff_flow *flow, struct f
     ff_state to = FF_STATE_READY_REPLAY;
 
     if (ff_flow_stops_members(flow)) {
-        ff_member_cancel(work, node, flow->cancel_reason, FF_STR("flow"));
+        ff_member_cancel(work, node, flow->cancel_reason, FF_STR(FF_BY_FLOW));
         return;
     }
     if (node->state == FF_STATE_BLOCKED_FIRST)

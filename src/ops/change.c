@@ -15,6 +15,8 @@
 
 #include "base/banned.h"
 
+#define FLOW_CANCELLED FF_STR("flow_cancelled")
+
 int64_t ff_record_time(const struct ff_work *work, const struct ff_execution *execution)
 {
     /* A renewal is no transition and may have an event all the same. Null is before everything. */
@@ -181,8 +183,9 @@ void ff_execution_yield_or_cancel(struct ff_work *work, struct ff_execution *exe
     cancelled.retry_at_ms = FF_NULL64;
     cancelled.same_attempt = false;
     ff_work_edit(work, execution);
-    execution->cancelled_by = FF_STR("flow");
-    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &cancelled, FF_STR("flow_cancelled"));
+    execution->cancel_reason = FLOW_CANCELLED;
+    execution->cancelled_by = FF_STR(FF_BY_FLOW);
+    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &cancelled, FLOW_CANCELLED);
 }
 
 static int64_t next_deadline(const struct ff_work *work, const struct ff_execution *execution)

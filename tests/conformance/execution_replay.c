@@ -301,3 +301,41 @@ FF_CONFORMANCE(execution_replay, has_limits_for_its_words)
     EXPECT_STATUS(t, FF_NOT_FOUND, replay(t, &request));
     EXPECT_STATE(t, name.id, "completed");
 }
+
+FF_CONFORMANCE(execution_replay, shows_neither_progress_nor_failure_of_before)
+{
+    struct held held = given_claimed(t);
+
+    EXPECT_OK(t, when_progressed(t, &held, 40, "half way"));
+    EXPECT_OK(t, when_failed(t, &held, "permanent"));
+    EXPECT_TEXT(t, "permanent", look(t, held.id)->failure_class);
+    EXPECT_OK(t, when_replayed(t, held.id));
+    EXPECT(t, !look(t, held.id)->has_progress);
+    EXPECT_TEXT(t, NULL, look(t, held.id)->failure_message);
+    EXPECT_TEXT(t, NULL, look(t, held.id)->failure_class);
+    held = given_claimed_next(t);
+    EXPECT(t, !look(t, held.id)->has_progress);
+    EXPECT_OK(t, when_progressed(t, &held, -1, "again"));
+    EXPECT_INT(t, -1, look(t, held.id)->progress_percent);
+    EXPECT_TEXT(t, "again", look(t, held.id)->progress_message);
+    EXPECT_ATTEMPTS(t, held.id, "0:initial:failed 1:replay:running");
+    EXPECT_TEXT(t, "permanent", attempts(t, held.id)->items[0].failure_class);
+}
+
+/* A request that names an input and brings none asks for the contract's null, not for the old one.
+ */
+FF_CONFORMANCE(execution_replay, may_bring_the_input_null)
+{
+    struct ff_submission s = submission();
+    struct ff_replay_request request;
+    struct name name;
+
+    s.input = (struct ff_str){"{\"n\":1}", 7};
+    name = given(t, &s);
+    expect_input(t, name.id, s.input.ptr, s.input.len);
+    request = replay_of(name.id);
+    request.has_input = true;
+    EXPECT_OK(t, replay(t, &request));
+    EXPECT_TEXT(t, NULL, look(t, name.id)->input_content_type);
+    expect_input(t, name.id, "null", 4);
+}

@@ -128,6 +128,9 @@ FF_CONFORMANCE(flow_change, cancel_pending_lets_the_held_finish)
     WAIT_FLOW(t, &flow, "cancelled a:active b:cancelled c:cancelled");
     EXPECT_OK(t, when_failed(t, &held, "transient"));
     WAIT_FLOW(t, &flow, "cancelled a:cancelled b:cancelled c:cancelled");
+    EXPECT_TEXT(t, "flow", look(t, node_id(t, &flow, "a"))->cancelled_by);
+    EXPECT_TEXT(t, "flow_cancelled", look(t, node_id(t, &flow, "a"))->cancel_reason);
+    EXPECT_TEXT(t, "flow", look(t, node_id(t, &flow, "b"))->cancelled_by);
 }
 
 FF_CONFORMANCE(flow_change, cancel_flow_only_leaves_members_alone)

@@ -74,6 +74,7 @@ FF_CONFORMANCE(flow_run, any_of_takes_the_first_and_cancels_the_rest)
     WAIT_FLOW(t, &flow, "running a:completed b:cancelled c:cancelled d:waiting");
     EXPECT_STATUS(t, FF_NOT_ACTIVE, when_completed(t, &held, "1"));
     EXPECT_TEXT(t, "sibling_quorum_satisfied", look(t, node_id(t, &flow, "c"))->cancel_reason);
+    EXPECT_TEXT(t, "sibling", look(t, node_id(t, &flow, "c"))->cancelled_by);
     when_node_completed(t, &flow, "d");
     WAIT_FLOW(t, &flow, "completed a:completed b:cancelled c:cancelled d:completed");
     expect_reconcilers_idle(t);

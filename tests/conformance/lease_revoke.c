@@ -36,6 +36,7 @@ FF_CONFORMANCE(lease_revoke, tells_the_log_who_lost_what)
     EXPECT_INT(t, held.epoch, event->lease_epoch);
     EXPECT_TEXT(t, INSTANCE, event->prev_owner);
     EXPECT_TEXT(t, "too slow", attempts(t, held.id)->items[0].failure_message);
+    EXPECT_TEXT(t, NULL, look(t, held.id)->failure_message); /* nothing has failed */
 }
 
 FF_CONFORMANCE(lease_revoke, next_worker_gets_a_new_attempt)

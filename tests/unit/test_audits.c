@@ -41,7 +41,7 @@ static const char good[] =
     " started_at_ms = 2000, attempt_count = 1, lease_epoch = 1, lease_id = " ID(a) ","
     " lease_ttl_ms = 1000, lease_acquired_at_ms = 2000, lease_expires_at_ms = 3000,"
     " worker_id = 'w', worker_instance_id = 'w1' WHERE partition_key = 2;"
-    "INSERT INTO ff_progress VALUES (2, " ID(2) ", 50, NULL, 2500);"
+    "INSERT INTO ff_progress VALUES (2, " ID(2) ", 50, NULL, 2500, 0);"
     "UPDATE ff_execution SET state = 90, version = 5, changed_at_ms = 4000, started_at_ms = 2000,"
     " finished_at_ms = 4000, attempt_index = 1, attempt_count = 2, attempt_type = 1,"
     " retry_count = 1, lease_epoch = 4, last_epoch = 3, last_end = 1,"

@@ -40,6 +40,11 @@ ff_status ff_execution_progress_apply(struct ff_work *work, struct ff_progress_i
         ff_work_edit(work, progress);
     else
         progress = ff_work_insert(work, FF_TABLE_PROGRESS, &key);
+    if (progress->generation != execution->generation) { /* what was said before a replay is over */
+        progress->generation = execution->generation;
+        progress->percent = FF_NULL32;
+        progress->message = ff_str_null();
+    }
     if (in->percent != FF_NULL32)
         progress->percent = in->percent;
     if (!ff_str_is_null(in->message))

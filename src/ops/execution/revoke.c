@@ -23,7 +23,7 @@ static void revoke(struct ff_work *work, struct ff_execution *execution,
     struct ff_ending how = ff_ending_of(FF_END_REVOKED);
 
     how.lease_event = FF_EVENT_LEASE_REVOKED;
-    how.lease_note = ff_str_empty(in->by) ? FF_STR("operator") : in->by;
+    how.lease_note = ff_str_empty(in->by) ? FF_STR(FF_BY_OPERATOR) : in->by;
     how.failure_message = in->reason;
     ff_execution_yield_or_cancel(work, execution, FF_STATE_READY_RETRY, &how);
 }
