@@ -315,6 +315,9 @@ void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out)
         .store_calls = stats->store_calls,
         .wakeups = stats->wakeups,
     };
+    pthread_mutex_lock(&engine->lock);
+    out->cascading = (int64_t)engine->cascade.count;
+    pthread_mutex_unlock(&engine->lock);
 }
 
 int64_t ff_engine_step(struct ff_engine *engine, int *ret_waiting)

@@ -79,6 +79,7 @@ struct ff_engine_stats {
     int64_t batch_jobs_max;
     int64_t store_calls; /* made by executors, readers and loops */
     int64_t wakeups;     /* parked claims woken by a hint */
+    int64_t cascading;   /* hops and drains on their way in this process, now */
 };
 void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out);
 

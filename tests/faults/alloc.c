@@ -307,7 +307,7 @@ static void opening(struct test *t)
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
 }
 
-const struct fault_case alloc_cases[] = {
+const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},

@@ -143,7 +143,7 @@ static void silence_ends_in_time(struct test *t)
     EXPECT_EVENTS(t, name.id, "operator.cancel_requested completion.cancelled");
 }
 
-const struct fault_case cut_cases[] = {
+const struct plain_case cut_cases[] = {
     {"cut/sessions_terminated", TEST_STORE_POSTGRES, sessions_terminated, false},
     {"cut/statements_cancelled", TEST_STORE_POSTGRES, statements_cancelled, false},
     {"cut/answers_to_commits_lost", TEST_STORE_POSTGRES, answers_to_commits_lost, false},

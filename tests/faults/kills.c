@@ -195,7 +195,7 @@ static void kill_again_and_again(struct test *t)
     (void)printf("# %d kills, %zu promises kept\n", kills, book->count);
 }
 
-const struct fault_case kill_cases[] = {
+const struct plain_case kill_cases[] = {
     {"kill/process_on_a_file", TEST_STORE_FILE, kill_again_and_again, false},
     {"kill/process_on_postgres", TEST_STORE_POSTGRES, kill_again_and_again, false},
     {0},

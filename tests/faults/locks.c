@@ -317,7 +317,7 @@ static void poison_claim_harms_nobody(struct test *t)
     others_go_on(t);
 }
 
-const struct fault_case lock_cases[] = {
+const struct plain_case lock_cases[] = {
     {"lock/held_row_delays_only_itself", TEST_STORE_POSTGRES, held_row_delays_only_itself, false},
     {"lock/held_row_is_answered_busy_in_time", TEST_STORE_POSTGRES,
      held_row_is_answered_busy_in_time, false},

@@ -217,7 +217,7 @@ static void statement_timeout_of_the_role(struct test *t)
     load_check(t, load, "statement_timeout of 1 ms");
 }
 
-const struct fault_case outage_cases[] = {
+const struct plain_case outage_cases[] = {
     {"outage/read_only_is_unavailable", TEST_STORE_POSTGRES, read_only_is_unavailable, false},
     {"outage/statement_timeout_of_the_role", TEST_STORE_POSTGRES, statement_timeout_of_the_role,
      false},

@@ -240,7 +240,7 @@ static void lost_sync_is_a_doubt(struct test *t)
     EXPECT(t, doubts > 0);
 }
 
-const struct fault_case sqlite_cases[] = {
+const struct plain_case sqlite_cases[] = {
     {"sqlite/locked_file_is_waited_for", TEST_STORE_FILE, locked_file_is_waited_for, false},
     {"sqlite/locked_file_is_answered_in_time", TEST_STORE_FILE, locked_file_is_answered_in_time,
      false},

@@ -91,7 +91,7 @@ static void calls_fail_by_chance(struct test *t)
     EXPECT(t, hits > 8);
 }
 
-const struct fault_case storm_cases[] = {
+const struct plain_case storm_cases[] = {
     {"storm/calls_fail_by_chance_on_memory", TEST_STORE_MEMORY, calls_fail_by_chance, false},
     {"storm/calls_fail_by_chance_on_a_file", TEST_STORE_FILE, calls_fail_by_chance, false},
     {"storm/calls_fail_by_chance_on_postgres", TEST_STORE_POSTGRES, calls_fail_by_chance, false},

@@ -380,7 +380,7 @@ static void sweep_all(struct test *t)
             FAIL(t, "not every %s failed before and after", kind_names[kind]);
 }
 
-const struct fault_case sweep_cases[] = {
+const struct plain_case sweep_cases[] = {
     {"sweep/every_store_call_on_memory", TEST_STORE_MEMORY, sweep_all, false},
     {"sweep/every_store_call_on_postgres", TEST_STORE_POSTGRES, sweep_all, false},
     {"sweep/every_store_call_on_a_file", TEST_STORE_FILE, sweep_all, true},

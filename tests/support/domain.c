@@ -105,7 +105,7 @@ struct ff_claim_request claim_request(void)
                                      .worker_instance_id = INSTANCE};
 }
 
-static struct held held_of(const struct ff_task *task)
+struct held held_of(const struct ff_task *task)
 {
     struct held held = {
         .epoch = task->lease_epoch,

@@ -53,6 +53,7 @@ struct held given_claim(struct test *t, const struct ff_claim_request *r); /* ex
 struct held given_claimed_next(struct test *t);
 struct held given_claimed(struct test *t); /* submitted and claimed, 30 s */
 struct held given_claimed_with(struct test *t, const struct ff_policy_spec *p, int64_t ttl_ms);
+struct held held_of(const struct ff_task *task);
 bool nothing_to_claim(struct test *t);
 /* Waits until the engine has acted on the lapse of this lease. */
 void given_lapsed(struct test *t, const struct held *held);
@@ -108,6 +109,9 @@ void expect_events(struct test *t, const char *file, int line, const char *id, c
 /* Every tenancy: "0:initial:retry 1:retry:running", that is index, type, outcome. */
 #define EXPECT_ATTEMPTS(t, id, want) expect_attempts((t), __FILE__, __LINE__, (id), (want))
 void expect_attempts(struct test *t, const char *file, int line, const char *id, const char *want);
+
+/* ff_fsck finds nothing. */
+void expect_sound(struct test *t, struct ff_client *client);
 
 /* No execution at all: nothing refused left a row behind. */
 #define EXPECT_NO_ROWS(t) expect_rows((t), __FILE__, __LINE__, 0)

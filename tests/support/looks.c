@@ -157,3 +157,15 @@ void expect_rows(struct test *t, const char *file, int line, size_t want)
     page = list(t, &all);
     expect_int(t, file, line, (int64_t)want, (int64_t)page->count, "executions in the store");
 }
+
+void expect_sound(struct test *t, struct ff_client *client)
+{
+    struct ff_findings findings = {0};
+
+    EXPECT_OK(t, ff_fsck(client, &findings, &t->err));
+    keep_answer(t, findings.memory);
+    EXPECT(t, findings.checks > 0);
+    if (findings.count)
+        FAIL(t, "fsck: %s: %s %s", findings.items[0].check, findings.items[0].execution_id,
+             findings.items[0].detail);
+}

@@ -6,6 +6,7 @@
  * store of its own. A crash names the cases that were running; a case that hangs ends the run.
  * Read first: tests/support/README.md. */
 #include "support/runner.h"
+#include "support/domain.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -101,18 +102,6 @@ static void make_list(void)
 
 /* ---- one case ---- */
 
-static void expect_sound(struct test *t)
-{
-    struct ff_findings findings = {0};
-
-    EXPECT_OK(t, ff_fsck(t->client, &findings, &t->err));
-    keep_answer(t, findings.memory);
-    EXPECT(t, findings.checks > 0);
-    if (findings.count)
-        FAIL(t, "fsck: %s: %s %s", findings.items[0].check, findings.items[0].execution_id,
-             findings.items[0].detail);
-}
-
 static void run_body(struct test *t, void *ctx)
 {
     const struct test_case *const test_case = ctx;
@@ -120,7 +109,7 @@ static void run_body(struct test *t, void *ctx)
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     test_case->run(t);
     if (t->client)
-        expect_sound(t);
+        expect_sound(t, t->client);
 }
 
 static void run_case(struct run *run)

@@ -59,6 +59,8 @@ _Noreturn void test_fail(struct test *t, const char *file, int line, const char 
 void *keep(struct test *t, size_t bytes);
 /* An answer of the library (its first member is the memory), freed at the end of the test. */
 void keep_answer(struct test *t, struct ff_memory *memory);
+/* Frees all of that early: nobody may use it any more. For tests that run for long. */
+void forget(struct test *t);
 /* A text of `bytes` bytes, all of them `fill`. */
 char *text_of(struct test *t, size_t bytes, char fill);
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * graphs.h -- what the files of this ring share: the list of cases and the options of a run.
+ *
+ * For tests/graphs only. Read first: tests/support/cases.h. */
+#ifndef FF_TESTS_GRAPHS_H
+#define FF_TESTS_GRAPHS_H
+
+#include "support/cases.h"
+#include "support/flows.h"
+
+extern const struct plain_case model_cases[];
+
+struct graph_options {
+    uint64_t seed;  /* of the first graph */
+    unsigned count; /* graphs; 0: as many as the case wants */
+    bool loud;      /* says every step */
+    uint64_t now;   /* the seed that is being played */
+};
+extern struct graph_options graph_options;
+
+#endif

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model.c -- a flow as the contract describes it.
+ *
+ * Read first: model.h. */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES_MAX 400 /* to find an order that fits */
+
+bool model_has_ended(node_state state)
+{
+    return state >= COMPLETED;
+}
+
+int model_count(const struct model *m, node_state state)
+{
+    int count = 0;
+
+    for (int i = 0; i < m->node_count; i++)
+        count += m->nodes[i].state == state;
+    return count;
+}
+
+bool model_is_over(const struct model *m)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (!model_has_ended(m->nodes[i].state))
+            return false;
+    return true;
+}
+
+/* ---- joins ---- */
+
+/* How many successes it takes. */
+static int needed_successes(const struct model_node *node)
+{
+    if (node->policy == ALL_OF)
+        return node->total;
+    return node->policy == ANY_OF ? 1 : node->k;
+}
+
+static join_state judge(const struct model_node *node)
+{
+    const int lost = node->counts[FAIL] + node->counts[SKIP];
+
+    if (node->counts[SUCCESS] >= needed_successes(node))
+        return SATISFIED;
+    return node->total - lost < needed_successes(node) ? IMPOSSIBLE : PENDING;
+}
+
+static edge_state meaning_of(node_state ended)
+{
+    if (ended == COMPLETED)
+        return SUCCESS;
+    return ended == SKIPPED ? SKIP : FAIL;
+}
+
+static void set_edge(struct model *m, int edge, edge_state to, int generation)
+{
+    struct model_edge *const e = &m->edges[edge];
+    struct model_node *const node = &m->nodes[e->to];
+
+    node->counts[e->state]--;
+    node->counts[to]++;
+    e->state = to;
+    e->generation = generation;
+}
+
+static bool stops_members(const struct model *m)
+{
+    return m->cancel >= PENDING_ONES;
+}
+
+/* ---- moving ---- */
+
+static void push(struct model *m, item_kind kind, int node, bool downstream)
+{
+    if (m->item_first + m->item_count == ITEMS_MAX) {
+        memmove(m->items, m->items + m->item_first, (size_t)m->item_count * sizeof m->items[0]);
+        m->item_first = 0;
+    }
+    if (m->item_count == ITEMS_MAX)
+        abort();
+    m->items[m->item_first + m->item_count++] =
+        (struct model_item){kind, node, m->nodes[node].generation, 0, downstream};
+}
+
+static void end(struct model *m, int node, node_state how)
+{
+    m->nodes[node].state = how;
+    m->nodes[node].ends[m->nodes[node].generation] = how;
+    push(m, ENDED, node, false);
+}
+
+static void run_again(struct model *m, int node, bool downstream)
+{
+    struct model_node *const n = &m->nodes[node];
+
+    if (++n->generation == LIVES_MAX)
+        abort();
+    n->retries = 0;
+    n->state = n->total == 0 || n->join == SATISFIED ? READY : BLOCKED;
+    push(m, REOPENED, node, downstream);
+}
+
+/* ---- actions ---- */
+
+void model_claim(struct model *m, int node)
+{
+    m->nodes[node].state = ACTIVE;
+    m->nodes[node].claims++;
+}
+
+void model_complete(struct model *m, int node)
+{
+    end(m, node, COMPLETED);
+}
+
+void model_fail(struct model *m, int node, bool for_good)
+{
+    struct model_node *const n = &m->nodes[node];
+
+    if (n->last_attempt)
+        end(m, node, CANCELLED);
+    else if (for_good || n->retries == n->max_retries)
+        end(m, node, FAILED);
+    else {
+        n->retries++;
+        n->state = READY;
+    }
+}
+
+void model_give_back(struct model *m, int node)
+{
+    if (m->nodes[node].last_attempt)
+        end(m, node, CANCELLED);
+    else
+        m->nodes[node].state = READY;
+}
+
+answer model_cancel(struct model *m, int node)
+{
+    if (m->nodes[node].state == CANCELLED)
+        return YES;
+    if (model_has_ended(m->nodes[node].state))
+        return ALREADY_ENDED;
+    end(m, node, CANCELLED);
+    return YES;
+}
+
+answer model_cancel_flow(struct model *m, cancel_policy policy)
+{
+    if (m->state == FLOW_COMPLETED || m->state == FLOW_FAILED)
+        return FLOW_ENDED;
+    m->state = FLOW_CANCELLED;
+    if (policy <= m->cancel)
+        return YES; /* cancelled as much before */
+    m->cancel = policy;
+    if (stops_members(m))
+        push(m, WHOLE_FLOW, 0, false);
+    return YES;
+}
+
+answer model_may_grow(const struct model *m)
+{
+    return m->state == RUNNING ? YES : FLOW_ENDED;
+}
+
+/* Those because of whom a node was skipped: up through everything that was skipped as well. */
+static void find_guilty(const struct model *m, int node, bool seen[NODES_MAX],
+                        bool guilty[NODES_MAX])
+{
+    for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in) {
+        const int from = m->edges[e].from;
+
+        if (seen[from] || (m->edges[e].state != FAIL && m->edges[e].state != SKIP))
+            continue;
+        seen[from] = true;
+        if (m->nodes[from].state == SKIPPED)
+            find_guilty(m, from, seen, guilty);
+        else if (m->nodes[from].state == FAILED || m->nodes[from].state == CANCELLED)
+            guilty[from] = true;
+    }
+}
+
+static answer replay_guilty(struct model *m, int node, bool downstream)
+{
+    bool seen[NODES_MAX] = {false};
+    bool guilty[NODES_MAX] = {false};
+    bool any = false;
+
+    find_guilty(m, node, seen, guilty);
+    for (int i = 0; i < m->node_count; i++) {
+        any = any || guilty[i];
+        if (guilty[i] && m->nodes[i].join == IMPOSSIBLE)
+            return DEPENDENCIES;
+    }
+    for (int i = 0; i < m->node_count; i++) {
+        if (guilty[i]) {
+            m->nodes[i].replays++;
+            run_again(m, i, downstream);
+        }
+    }
+    return any ? YES : DEPENDENCIES;
+}
+
+answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
+{
+    if (!model_has_ended(m->nodes[node].state))
+        return NOT_ENDED;
+    if (m->state == FLOW_CANCELLED)
+        return FLOW_ENDED;
+    if (m->nodes[node].join == IMPOSSIBLE)
+        return ancestors && m->nodes[node].state == SKIPPED ? replay_guilty(m, node, downstream)
+                                                            : DEPENDENCIES;
+    m->nodes[node].replays++;
+    run_again(m, node, downstream);
+    return YES;
+}
+
+/* ---- building ---- */
+
+int model_add_node(struct model *m, join_policy policy, int k, bool cancels_rest, int max_retries)
+{
+    if (m->node_count == NODES_MAX)
+        abort();
+    m->nodes[m->node_count] = (struct model_node){.policy = policy,
+                                                  .k = k,
+                                                  .cancels_rest = cancels_rest,
+                                                  .max_retries = max_retries,
+                                                  .first_in = -1,
+                                                  .first_out = -1,
+                                                  .join = PENDING,
+                                                  .state = BLOCKED};
+    return m->node_count++;
+}
+
+int model_add_edge(struct model *m, int from, int to)
+{
+    const int edge = m->edge_count;
+
+    if (m->edge_count++ == EDGES_MAX)
+        abort();
+    m->edges[edge] = (struct model_edge){.from = from,
+                                         .to = to,
+                                         .next_in = m->nodes[to].first_in,
+                                         .next_out = m->nodes[from].first_out,
+                                         .state = OPEN,
+                                         .generation = -1};
+    m->nodes[to].first_in = edge;
+    m->nodes[from].first_out = edge;
+    m->nodes[to].counts[OPEN]++;
+    m->nodes[to].total++;
+    return edge;
+}
+
+/* ---- what one item does ---- */
+
+/* How a settling goes: drains at once, drains at last, or as somebody has seen it. */
+typedef enum order { EARLY, LATE, AS_SEEN } order;
+
+struct settling {
+    struct model *m;
+    order order;
+    const struct seen *seen; /* AS_SEEN */
+    bool doubt;              /* another order might have led elsewhere */
+    int now;                 /* number of the item that is being followed, from 1 on */
+    int decided[NODES_MAX];  /* the item that decided the join; 0: none of this settling */
+    int ended[NODES_MAX];    /* the item that ended the node */
+    bool waits[NODES_MAX];   /* drains that are looked at again: LATE */
+};
+
+static void end_now(struct settling *s, int node, node_state how)
+{
+    end(s->m, node, how);
+    s->ended[node] = s->now;
+}
+
+static void node_may_run(struct settling *s, int node)
+{
+    if (stops_members(s->m))
+        end_now(s, node, CANCELLED);
+    else
+        s->m->nodes[node].state = READY;
+}
+
+static void edge_moved(struct settling *s, int node)
+{
+    struct model *const m = s->m;
+    struct model_node *const n = &m->nodes[node];
+    const join_state decision = judge(n);
+
+    if (n->join != PENDING || decision == PENDING)
+        return;
+    n->join = decision;
+    s->decided[node] = s->now;
+    if (n->policy != ALL_OF && n->cancels_rest && n->counts[OPEN] > 0)
+        push(m, SIBLINGS, node, false);
+    if (n->state != BLOCKED)
+        return;
+    if (decision == SATISFIED)
+        node_may_run(s, node);
+    else if (s->order != AS_SEEN || s->seen->nodes[node] != CANCELLED)
+        end_now(s, node, SKIPPED); /* else its cancel was faster, and will be met */
+}
+
+static void tell_ended(struct settling *s, const struct model_item *item)
+{
+    struct model *const m = s->m;
+    const edge_state meaning = meaning_of(m->nodes[item->node].ends[item->generation]);
+
+    if (m->nodes[item->node].generation != item->generation)
+        return; /* it runs again */
+    for (int e = m->nodes[item->node].first_out; e >= 0; e = m->edges[e].next_out) {
+        if (m->edges[e].state != OPEN)
+            continue;
+        set_edge(m, e, meaning, item->generation);
+        edge_moved(s, m->edges[e].to);
+    }
+}
+
+/* A satisfied join whose node has ended, and several of its upstreams run again: if it stays
+ * satisfied without the first of them, the node may run at once and the others change nothing;
+ * otherwise it waits for all of them. So it matters who comes first. */
+static bool comes_later(struct settling *s, const struct model_item *item, int edge)
+{
+    const int to = s->m->edges[edge].to;
+    struct model_node without = s->m->nodes[to];
+
+    if (without.policy == ALL_OF || without.join != SATISFIED)
+        return false;
+    s->doubt = true;
+    if (s->order != AS_SEEN || item->tries == TRIES_MAX)
+        return false;
+    without.counts[s->m->edges[edge].state]--;
+    if (s->seen->nodes[to] == BLOCKED)
+        return judge(&without) == SATISFIED;
+    return s->seen->edges[edge] != OPEN;
+}
+
+static void take_back(struct settling *s, const struct model_item *item, int edge)
+{
+    struct model *const m = s->m;
+    struct model_node *const child = &m->nodes[m->edges[edge].to];
+    const join_state before = child->join;
+    const bool runs_too = item->downstream && before == SATISFIED && model_has_ended(child->state);
+
+    if (before == SATISFIED && !runs_too)
+        return; /* it has let its node run, and that counts */
+    set_edge(m, edge, OPEN, -1);
+    child->join = judge(child);
+    if (runs_too || (child->state == SKIPPED && before == IMPOSSIBLE && child->join != before))
+        run_again(m, m->edges[edge].to, item->downstream);
+}
+
+static void tell_reopened(struct settling *s, const struct model_item *item)
+{
+    struct model *const m = s->m;
+    bool again = false;
+
+    if (stops_members(m))
+        return;
+    for (int e = m->nodes[item->node].first_out; e >= 0; e = m->edges[e].next_out) {
+        const struct model_node *const child = &m->nodes[m->edges[e].to];
+
+        if (m->edges[e].state == OPEN || m->edges[e].generation >= item->generation)
+            continue;
+        if (item->downstream && model_has_ended(child->state) && comes_later(s, item, e))
+            again = true;
+        else
+            take_back(s, item, e);
+    }
+    if (again) {
+        push(m, REOPENED, item->node, true);
+        m->items[m->item_first + m->item_count - 1].tries = item->tries + 1;
+    }
+}
+
+/* ---- siblings ---- */
+
+/* Surely before what happens now: what the first item did, and this one. */
+static bool is_sure(const struct settling *s, int when)
+{
+    return s->order != EARLY || when <= 1 || when == s->now;
+}
+
+/* Somebody else still waits for it. EARLY: or might still, if this were done at once. */
+static bool is_needed(const struct settling *s, int node, int not_by)
+{
+    const struct model *const m = s->m;
+
+    for (int e = m->nodes[node].first_out; e >= 0; e = m->edges[e].next_out) {
+        const int to = m->edges[e].to;
+        const bool decided = m->nodes[to].join != PENDING && is_sure(s, s->decided[to]);
+        const bool ended = model_has_ended(m->nodes[to].state) && is_sure(s, s->ended[to]);
+
+        if (to != not_by && !decided && !ended)
+            return true;
+    }
+    return false;
+}
+
+static bool may_cancel(const struct settling *s, int sibling, int join)
+{
+    if (s->order == AS_SEEN)
+        return s->seen->nodes[sibling] == CANCELLED;
+    return !is_needed(s, sibling, join);
+}
+
+/* All drains there are, as one: each looks at the graph as it was before the others. */
+static void cancel_siblings(struct settling *s, const bool joins[NODES_MAX])
+{
+    struct model *const m = s->m;
+    bool doomed[NODES_MAX] = {false};
+
+    for (int node = 0; node < m->node_count; node++) {
+        if (!joins[node] || m->nodes[node].join == PENDING)
+            continue;
+        for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in) {
+            const int sibling = m->edges[e].from;
+
+            if (m->edges[e].state == OPEN && !model_has_ended(m->nodes[sibling].state) &&
+                may_cancel(s, sibling, node))
+                doomed[sibling] = true;
+        }
+    }
+    for (int node = 0; node < m->node_count; node++)
+        if (doomed[node])
+            end_now(s, node, CANCELLED);
+}
+
+/* The members of a cancelled flow, page by page. Behind the first page some may hear of it by being
+ * skipped. */
+static void cancel_members(struct settling *s)
+{
+    struct model *const m = s->m;
+    int alive = 0;
+
+    for (int i = 0; i < m->node_count; i++)
+        alive += !model_has_ended(m->nodes[i].state);
+    s->doubt = s->doubt || alive >= PAGE_NODES;
+    for (int i = 0; i < m->node_count; i++) {
+        struct model_node *const node = &m->nodes[i];
+
+        if (model_has_ended(node->state))
+            continue;
+        if (m->cancel == PENDING_ONES && node->state == ACTIVE)
+            node->last_attempt = true;
+        else if (s->order != AS_SEEN || alive < PAGE_NODES || s->seen->nodes[i] != SKIPPED)
+            end(m, i, CANCELLED);
+    }
+}
+
+/* ---- one settling ---- */
+
+static struct model_item take(struct model *m, int at)
+{
+    const struct model_item item = m->items[m->item_first + at];
+
+    memmove(m->items + m->item_first + 1, m->items + m->item_first, (size_t)at * sizeof item);
+    m->item_first++;
+    m->item_count--;
+    return item;
+}
+
+static bool take_drains(struct settling *s, bool joins[NODES_MAX])
+{
+    struct model *const m = s->m;
+    bool found = false;
+
+    for (int i = 0; i < m->item_count; i++) {
+        if (m->items[m->item_first + i].kind != SIBLINGS)
+            continue;
+        joins[take(m, i--).node] = true;
+        found = true;
+    }
+    return found;
+}
+
+static void follow(struct settling *s)
+{
+    struct model *const m = s->m;
+
+    for (;;) {
+        bool joins[NODES_MAX] = {false};
+        struct model_item item;
+
+        if (take_drains(s, s->order == LATE ? s->waits : joins)) {
+            s->doubt = true;
+            if (s->order != LATE)
+                cancel_siblings(s, joins);
+            continue;
+        }
+        if (m->item_count == 0) {
+            if (s->order == LATE)
+                cancel_siblings(s, s->waits);
+            if (m->item_count == 0)
+                return;
+        }
+        item = take(m, 0);
+        s->now++;
+        if (item.kind == ENDED)
+            tell_ended(s, &item);
+        else if (item.kind == REOPENED)
+            tell_reopened(s, &item);
+        else
+            cancel_members(s);
+    }
+}
+
+static void judge_flow(struct model *m)
+{
+    if (!model_is_over(m)) {
+        if (m->state != FLOW_CANCELLED)
+            m->state = RUNNING;
+        return;
+    }
+    if (m->state != RUNNING)
+        return;
+    m->state = FLOW_COMPLETED;
+    for (int i = 0; i < m->node_count; i++)
+        if (m->nodes[i].first_out < 0 && m->nodes[i].state != COMPLETED)
+            m->state = FLOW_FAILED;
+}
+
+void model_born(struct model *m, int first_node, int first_edge)
+{
+    struct settling s = {.m = m, .order = EARLY};
+
+    for (int i = first_node; i < m->node_count; i++)
+        if (m->nodes[i].total == 0)
+            m->nodes[i].state = READY;
+    for (int e = first_edge; e < m->edge_count; e++) {
+        const struct model_node *const from = &m->nodes[m->edges[e].from];
+
+        /* A node of this call that ends at once is heard of by its own hop. */
+        if (m->edges[e].from >= first_node || !model_has_ended(from->state))
+            continue;
+        set_edge(m, e, meaning_of(from->state), from->generation);
+        edge_moved(&s, m->edges[e].to);
+    }
+}
+
+static struct model copies[2]; /* large; this program has one thread that uses them */
+
+bool model_settle(struct model *m)
+{
+    struct settling early = {.m = &copies[0], .order = EARLY};
+
+    copies[0] = *m;
+    follow(&early);
+    if (early.doubt)
+        return false;
+    *m = copies[0];
+    judge_flow(m);
+    return true;
+}
+
+static bool is_dead(node_state state)
+{
+    return state == CANCELLED || state == SKIPPED;
+}
+
+const char *model_settle_as(struct model *m, const struct seen *seen)
+{
+    struct settling early = {.m = &copies[0], .order = EARLY};
+    struct settling late = {.m = &copies[1], .order = LATE};
+    struct settling as_seen = {.m = m, .order = AS_SEEN, .seen = seen};
+
+    copies[0] = *m;
+    copies[1] = *m;
+    follow(&early);
+    follow(&late);
+    follow(&as_seen);
+    for (int i = 0; i < m->node_count; i++) {
+        if (is_dead(copies[0].nodes[i].state) && !is_dead(seen->nodes[i]))
+            return "a node lives that must be cancelled or skipped, whatever the order";
+        if (is_dead(seen->nodes[i]) && !is_dead(copies[1].nodes[i].state))
+            return "a node was cancelled or skipped without need";
+    }
+    judge_flow(m);
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * play.h -- one flow that is played on an engine and on the model at the same time.
+ *
+ * For tests/graphs only. */
+#ifndef FF_TESTS_GRAPHS_PLAY_H
+#define FF_TESTS_GRAPHS_PLAY_H
+
+#include "graphs.h"
+#include "model.h"
+
+#include "base/random.h"
+
+#define HELD_MAX   64
+#define NAME_BYTES 16
+
+/* How a graph is treated, in permille of the steps. */
+struct temper {
+    unsigned fail, fail_once, give_back, cancel, cancel_flow, grow, replay;
+    unsigned replays_max, grows_max;
+};
+
+struct play {
+    struct test *t;
+    struct ff_client *client;
+    struct ff_prng prng;
+    struct temper temper;
+    struct model m;
+    char flow_id[FF_UUID_BYTES];
+    char lane[32];
+    char names[NODES_MAX][NAME_BYTES];
+    char ids[NODES_MAX][FF_ID_BYTES];
+    struct {
+        int node, claim; /* which of its claims */
+        struct held task;
+    } held[HELD_MAX];
+    size_t held_count;
+    unsigned replays, grows, steps;
+    struct seen seen;
+};
+
+uint64_t dice(struct play *p, uint64_t n); /* 0 .. n - 1 */
+bool chance(struct play *p, unsigned permille);
+
+/* ---- plan.c: graphs by chance ---- */
+
+/* `count` more nodes for the model, with edges that may start at any node. Returns the first. */
+int plan_nodes(struct play *p, int count);
+struct temper plan_temper(struct play *p);
+int plan_size(struct play *p);
+
+/* ---- ask.c: the model's words, said to the engine ---- */
+
+/* Nodes from `first_node` on and edges from `first_edge` on; the first call creates the flow. */
+ff_status ask_flow(struct play *p, int first_node, int first_edge);
+/* Everything that follows from the calls so far has been done. */
+void wait_settled(struct test *t, struct ff_client *client);
+/* Looks at the flow as it is; kept. */
+void look_at_flow(struct play *p, struct ff_flow_info_list *ret);
+
+/* ---- compare.c ---- */
+
+/* Every node, edge, join and count of the settled flow is the model's. */
+void compare_flow(struct play *p);
+/* And its past: attempts, generations, completion events. */
+void compare_past(struct play *p);
+/* What the engine shows, for model_settle_as(). */
+void see_flow(struct play *p);
+
+#endif
