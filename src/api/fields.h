@@ -88,5 +88,8 @@ FF_MUST_CHECK ff_status ff_reader_bytes(const struct ff_reader *reader, const js
 /* --- the shapes (json-read.c) ---------------------------------------------------------------- */
 
 extern const struct ff_shape ff_shape_submission, ff_shape_policy;
+/* Into struct ff_flow_request; a growth has no head. */
+extern const struct ff_shape ff_shape_flow, ff_shape_growth;
+extern const struct ff_shape ff_shape_flow_cancel; /* struct ff_json_flow_cancel */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json-read.c -- submissions and policies out of JSON: their tables.
+ * json-read.c -- submissions, policies and flows out of JSON: their tables.
  *
  * Tests: tests/unit/test_json.c. */
 #include "api/json.h"
@@ -120,27 +120,33 @@ static ff_status submission_finish(const struct ff_reader *reader, const json_t 
     return ff_reader_bytes(reader, json, "input", &submission->input_content_type);
 }
 
+/* What runs, of a submission and of a node; `at` leads to the ff_submission in `struct_`. */
+// clang-format off
+#define WORK(struct_, at)                                                                          \
+    MEMBER(struct_, "kind", TEXT, at kind, .help = "which handler runs it; required"),             \
+    MEMBER(struct_, "lane", TEXT, at lane, .help = "queue; default 'default'"),                    \
+    MEMBER(struct_, "input", VALUE, at input, .help = "any JSON value"),                           \
+    MEMBER(struct_, "input_base64", BASE64, at input, .help = "bytes instead of a JSON value"),    \
+    MEMBER(struct_, "input_content_type", TEXT, at input_content_type, .help = "of input_base64"), \
+    MEMBER(struct_, "priority", I64, at priority, .help = "0 to 9000, higher first; clamped"),     \
+    MEMBER(struct_, "tags", TAGS, at tags, .more = offsetof(struct_, at tag_count),                \
+           .max = FF_TAGS_MAX),                                                                    \
+    MEMBER(struct_, "delay_ms", I64, at delay_ms, .help = "not before this long from now"),        \
+    MEMBER(struct_, "delay_until_ms", I64, at delay_until_ms, .help = "not before this time"),     \
+    MEMBER(struct_, "deadline_ms", I64, at deadline_ms, .help = "expires this long from now"),     \
+    MEMBER(struct_, "deadline_at_ms", I64, at deadline_at_ms, .help = "expires at this time"),     \
+    MEMBER(struct_, "required_capabilities", TEXTS, at required_capabilities,                      \
+           .more = offsetof(struct_, at required_capability_count), .max = FF_CAPABILITIES_MAX,    \
+           .help = "a worker must offer all of them"),                                             \
+    MEMBER(struct_, "policy", POINTER, at policy, .shape = &ff_shape_policy)
+// clang-format on
+
 static const struct ff_field submission_fields[] = {
-    SUBMISSION("kind", TEXT, kind, .help = "which handler runs it; required"),
-    SUBMISSION("lane", TEXT, lane, .help = "queue; default 'default'"),
     SUBMISSION("namespace", TEXT, ns, .help = "tenant or environment; default 'default'"),
-    SUBMISSION("input", VALUE, input, .help = "any JSON value"),
-    SUBMISSION("input_base64", BASE64, input, .help = "bytes instead of a JSON value"),
-    SUBMISSION("input_content_type", TEXT, input_content_type, .help = "of input_base64"),
-    SUBMISSION("priority", I64, priority, .help = "0 to 9000, higher first; clamped"),
-    SUBMISSION("tags", TAGS, tags, .more = offsetof(struct ff_submission, tag_count),
-               .max = FF_TAGS_MAX),
     SUBMISSION("idempotency_key", TEXT, idempotency_key,
                .help = "the same again is the same execution"),
     SUBMISSION("execution_id", TEXT, execution_id, .help = "the caller's own full id"),
-    SUBMISSION("delay_ms", I64, delay_ms, .help = "not before this long from now"),
-    SUBMISSION("delay_until_ms", I64, delay_until_ms, .help = "not before this time"),
-    SUBMISSION("deadline_ms", I64, deadline_ms, .help = "expires this long from now"),
-    SUBMISSION("deadline_at_ms", I64, deadline_at_ms, .help = "expires at this time"),
-    SUBMISSION("required_capabilities", TEXTS, required_capabilities,
-               .more = offsetof(struct ff_submission, required_capability_count),
-               .max = FF_CAPABILITIES_MAX, .help = "a worker must offer all of them"),
-    SUBMISSION("policy", POINTER, policy, .shape = &ff_shape_policy),
+    WORK(struct ff_submission, ),
 };
 const struct ff_shape ff_shape_submission =
     FF_SHAPE("Submission", struct ff_submission, submission_fields, .init = submission_init,
@@ -155,3 +161,145 @@ ff_status ff_json_submission(const json_t *json, struct ff_arena *arena, struct 
     *ret = submission;
     return FF_OK;
 }
+
+/* ---- flows ------------------------------------------------------------------------------------
+ *
+ * Only the form is checked here; whether the graph makes sense is decided in src/model/graph.c. */
+
+struct node {
+    struct ff_submission work;
+    struct ff_flow_node node;
+};
+
+// clang-format off
+#define NODE(name_, kind_, field_, ...)                                                            \
+    MEMBER(struct node, name_, kind_, node.field_, __VA_ARGS__)
+#define EDGE(name_, kind_, ...)                                                                    \
+    MEMBER(struct ff_flow_edge, #name_, kind_, name_, __VA_ARGS__)
+#define FLOW(name_, kind_, field_, ...)                                                            \
+    MEMBER(struct ff_flow_request, name_, kind_, field_, __VA_ARGS__)
+// clang-format on
+
+/* In C a k of 0 means that none is given; here it was. */
+static ff_status join_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    const struct ff_flow_node *const node = &((struct node *)out)->node;
+
+    if (ff_reader_has(json, "k") && (!node->join || strcmp(node->join, "quorum") != 0))
+        return ff_reader_wrong(reader, "k", "left out: it belongs to a quorum");
+    return FF_OK;
+}
+
+static const struct ff_field join_fields[] = {
+    NODE("policy", TEXT, join, .choices = "all_of|any_of|quorum", .help = "default all_of"),
+    NODE("k", I64, k, .help = "of a quorum"),
+    NODE("on_satisfied", TEXT, on_satisfied, .choices = "cancel_remaining|let_run",
+         .help = "not of all_of; default cancel_remaining"),
+};
+static const struct ff_shape join_shape =
+    FF_SHAPE("Join", struct node, join_fields, .finish = join_finish);
+
+static void node_init(void *out)
+{
+    submission_init(&((struct node *)out)->work);
+}
+
+static ff_status node_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    return submission_finish(reader, json, &((struct node *)out)->work);
+}
+
+static const struct ff_field node_fields[] = {
+    NODE("name", TEXT, name, .required = true, .help = "unique in the flow"),
+    {.name = "join", .kind = FF_FIELD_OBJECT, .offset = 0, .shape = &join_shape},
+    WORK(struct node, work.),
+};
+static const struct ff_shape node_shape =
+    FF_SHAPE("Node", struct node, node_fields, .init = node_init, .finish = node_finish);
+
+static const struct ff_field edge_fields[] = {
+    EDGE(from, TEXT, .required = true, .help = "a node's name"),
+    EDGE(to, TEXT, .required = true, .help = "a node's name"),
+    EDGE(pass, TEXT, .choices = "upstream|input",
+         .help = "input: the result replaces the node's input; default upstream"),
+};
+static const struct ff_shape edge_shape =
+    FF_SHAPE("Edge", struct ff_flow_edge, edge_fields, .init = NULL);
+
+static void flow_init(void *out)
+{
+    ff_flow_request_init(out);
+}
+
+/* The nodes were read together with their work; the request wants them apart. */
+static ff_status flow_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    struct ff_flow_request *const flow = out;
+    const struct node *const read = (const void *)flow->nodes;
+    struct ff_flow_node *const nodes =
+        ff_arena_array(reader->arena, flow->node_count, sizeof *nodes);
+
+    (void)json;
+    FF_TRY(ff_arena_check(reader->arena, reader->reterr));
+    for (size_t i = 0; i < flow->node_count; i++) {
+        nodes[i] = read[i].node;
+        nodes[i].work = &read[i].work;
+    }
+    flow->nodes = nodes;
+    return FF_OK;
+}
+
+/* How many there may be is a setting, looked at when the flow is made; the size of the body bounds
+ * what is read. */
+#define GRAPH                                                                                      \
+    FLOW("nodes", OBJECTS, nodes, .more = offsetof(struct ff_flow_request, node_count),            \
+         .max = INT32_MAX, .shape = &node_shape),                                                  \
+        FLOW("edges", OBJECTS, edges, .more = offsetof(struct ff_flow_request, edge_count),        \
+             .max = INT32_MAX, .shape = &edge_shape)
+
+static const struct ff_field flow_fields[] = {
+    FLOW("flow_id", TEXT, flow_id, .help = "the caller's own; a uuid"),
+    FLOW("kind", TEXT, kind, .help = "what it is for; lists filter by it"),
+    FLOW("namespace", TEXT, ns, .help = "tenant or environment; default 'default'"),
+    FLOW("idempotency_key", TEXT, idempotency_key, .help = "the same again is the same flow"),
+    FLOW("tags", TAGS, tags, .more = offsetof(struct ff_flow_request, tag_count),
+         .max = FF_TAGS_MAX),
+    GRAPH,
+};
+const struct ff_shape ff_shape_flow =
+    FF_SHAPE("Flow", struct ff_flow_request, flow_fields, .init = flow_init, .finish = flow_finish);
+
+static const struct ff_field growth_fields[] = {
+    FLOW("expected_revision", I64, expected_revision, .help = "refuse if it is another"),
+    GRAPH,
+};
+const struct ff_shape ff_shape_growth = FF_SHAPE("Growth", struct ff_flow_request, growth_fields,
+                                                 .init = flow_init, .finish = flow_finish);
+
+ff_status ff_json_flow(const json_t *json, struct ff_arena *arena, struct ff_flow_request *ret,
+                       struct ff_error *reterr)
+{
+    struct ff_flow_request flow;
+
+    FF_TRY(ff_shape_read(&ff_shape_flow, json, NULL, arena, &flow, reterr));
+    *ret = flow;
+    return FF_OK;
+}
+
+ff_status ff_json_growth(const json_t *json, struct ff_arena *arena, struct ff_flow_request *ret,
+                         struct ff_error *reterr)
+{
+    struct ff_flow_request flow;
+
+    FF_TRY(ff_shape_read(&ff_shape_growth, json, NULL, arena, &flow, reterr));
+    *ret = flow;
+    return FF_OK;
+}
+
+static const struct ff_field flow_cancel_fields[] = {
+    MEMBER(struct ff_json_flow_cancel, "reason", TEXT, reason, .help = "why; kept with the flow"),
+    MEMBER(struct ff_json_flow_cancel, "policy", TEXT, policy,
+           .choices = "cancel_all|cancel_pending|cancel_flow_only", .help = "default cancel_all"),
+};
+const struct ff_shape ff_shape_flow_cancel =
+    FF_SHAPE("FlowCancel", struct ff_json_flow_cancel, flow_cancel_fields, .init = NULL);

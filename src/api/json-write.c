@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/ids.h"
+
 #include "base/banned.h"
 
 json_t *ff_json_problem(ff_status status, const struct ff_error *error)
@@ -330,6 +332,36 @@ json_t *ff_json_bulk_result(const struct ff_bulk_result *result)
 /* ---- tasks ------------------------------------------------------------------------------------
  */
 
+static json_t *upstream(const struct ff_upstream *given)
+{
+    struct ff_json_maker made = ff_json_make();
+
+    ff_json_put_text(&made, "execution_id", given->execution_id);
+    ff_json_put_text(&made, "outcome", given->outcome);
+    if (given->result_elsewhere) {
+        struct ff_exec_id id;
+        char path[FF_ID_TEXT_BYTES], url[96];
+
+        if (ff_exec_id_parse(ff_str_of(given->execution_id), &id, NULL) == FF_OK) {
+            ff_exec_id_path(id, path);
+            (void)snprintf(url, sizeof url, "/v1/executions/%s/result", path);
+            ff_json_put_text(&made, "result_url", url);
+        }
+    } else if (given->result.ptr) {
+        ff_json_put_bytes(&made, "result", given->result, given->result_content_type);
+    }
+    return ff_json_made(&made);
+}
+
+static json_t *upstreams(const struct ff_task *given)
+{
+    struct ff_json_maker made = ff_json_make();
+
+    for (size_t i = 0; i < given->upstream_count; i++)
+        ff_json_put(&made, given->upstream[i].node, upstream(&given->upstream[i]));
+    return ff_json_made(&made);
+}
+
 static json_t *task(const void *item)
 {
     const struct ff_task *const given = item;
@@ -351,6 +383,7 @@ static json_t *task(const void *item)
     ff_json_put_text(&made, "flow_id", given->flow_id[0] ? given->flow_id : NULL);
     ff_json_put_text(&made, "node", given->node);
     ff_json_put_ms(&made, "deadline_at_ms", given->deadline_at_ms);
+    ff_json_put(&made, "upstream", upstreams(given));
     return ff_json_made(&made);
 }
 

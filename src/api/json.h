@@ -32,7 +32,8 @@ void ff_json_write(struct ff_strbuf *out, const json_t *json);
 FF_MUST_CHECK ff_status ff_json_text(const json_t *json, struct ff_arena *arena, size_t max_bytes,
                                      struct ff_str *ret_text, struct ff_error *reterr);
 
-/* --- reading (json-read.c) ------------------------------------------------------------------- */
+/* --- reading (json-read.c)
+ * ------------------------------------------------------------------- */
 
 /* Texts and arrays of the result live in `arena`. FF_UNKNOWN_FIELD, FF_INVALID and FF_TOO_LARGE
  * name the field by its path. A member that is null counts as absent. */
@@ -40,8 +41,18 @@ FF_MUST_CHECK ff_status ff_json_submission(const json_t *json, struct ff_arena *
                                            struct ff_submission *ret, struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_json_policy(const json_t *json, struct ff_arena *arena,
                                        struct ff_policy_spec *ret, struct ff_error *reterr);
+/* The body of flow.create, and of flow.grow (the flow is named elsewhere). */
+FF_MUST_CHECK ff_status ff_json_flow(const json_t *json, struct ff_arena *arena,
+                                     struct ff_flow_request *ret, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_json_growth(const json_t *json, struct ff_arena *arena,
+                                       struct ff_flow_request *ret, struct ff_error *reterr);
+/* The body of flow.cancel; read by ff_shape_flow_cancel. */
+struct ff_json_flow_cancel {
+    const char *reason, *policy; /* NULL: not given */
+};
 
-/* --- writing (json-write.c, json-info.c) ----------------------------------------------------- */
+/* --- writing (json-write.c, json-info.c, json-flow.c)
+ * ----------------------------------------------------- */
 
 json_t *ff_json_problem(ff_status status, const struct ff_error *error);
 /* {"error": problem} for a failed item. */
@@ -57,6 +68,10 @@ json_t *ff_json_lanes(const struct ff_lane_list *list);
 json_t *ff_json_workers(const struct ff_worker_list *list);
 json_t *ff_json_scanners(const struct ff_scanner_list *list);
 json_t *ff_json_findings(const struct ff_findings *findings);
+json_t *ff_json_flow_made(const struct ff_flow_made *flow);
+json_t *ff_json_flow_info(const struct ff_flow_info *info);
+json_t *ff_json_flows(const struct ff_flow_info_list *list);
+json_t *ff_json_flow_cancelled(const struct ff_flow_cancelled *cancelled);
 json_t *ff_json_bulk_result(const struct ff_bulk_result *result);
 json_t *ff_json_tasks(const struct ff_tasks *tasks);
 json_t *ff_json_task_result(const struct ff_task_result *result);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fuzz_json.c -- whatever JSON is read is written so that it reads back the same; no submission
- * read from it is half filled. */
+ * or flow read from it is half filled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FF_AUTO(ff_json_freep) json_t *json = NULL;
     FF_AUTO(ff_json_freep) json_t *again = NULL;
     struct ff_submission submission;
+    struct ff_flow_request flow;
     struct ff_str first, second;
     struct ff_error error;
     struct ff_arena arena;
@@ -29,6 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (ff_json_submission(json, &arena, &submission, &error) == FF_OK &&
         submission.size != sizeof submission)
+        abort();
+    if (ff_json_flow(json, &arena, &flow, &error) == FF_OK && flow.size != sizeof flow)
         abort();
     ff_arena_done(&arena);
     return 0;

@@ -303,6 +303,167 @@ static void test_json__event_numbers_have_names(void **state)
     assert_true(json_is_null(json_object_get(json, "flow_id")));
 }
 
+static ff_status read_flow(struct fixture *f, const char *text, struct ff_flow_request *ret)
+{
+    FF_AUTO(ff_json_freep) json_t *json = given(f, text);
+
+    memset(&f->error, 0, sizeof f->error);
+    return ff_json_flow(json, &f->arena, ret, &f->error);
+}
+
+static void test_json__flow_has_all_fields(void **state)
+{
+    struct fixture *const f = *state;
+    struct ff_flow_request flow;
+
+    assert_int_equal(
+        FF_OK, read_flow(f,
+                         "{\"kind\":\"deploy\",\"namespace\":\"n\",\"tags\":{\"x\":\"1\"},"
+                         "\"flow_id\":\"id\",\"idempotency_key\":\"key\","
+                         "\"nodes\":[{\"name\":\"a\",\"kind\":\"k\",\"input\":[1],\"lane\":\"l\","
+                         "\"tags\":{\"y\":\"2\"}},{\"name\":\"b\",\"kind\":\"k\",\"join\":"
+                         "{\"policy\":\"quorum\",\"k\":1,\"on_satisfied\":\"let_run\"}}],"
+                         "\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"pass\":\"input\"}]}",
+                         &flow));
+    assert_string_equal("deploy", flow.kind);
+    assert_string_equal("n", flow.ns);
+    assert_string_equal("id", flow.flow_id);
+    assert_string_equal("key", flow.idempotency_key);
+    assert_int_equal(1, flow.tag_count);
+    assert_true(flow.expected_revision == FF_ABSENT_MS);
+    assert_int_equal(2, flow.node_count);
+    assert_string_equal("a", flow.nodes[0].name);
+    assert_string_equal("[1]", flow.nodes[0].work->input.ptr);
+    assert_string_equal("l", flow.nodes[0].work->lane);
+    assert_string_equal("y", flow.nodes[0].work->tags[0].name);
+    assert_null(flow.nodes[0].join);
+    assert_string_equal("quorum", flow.nodes[1].join);
+    assert_int_equal(1, flow.nodes[1].k);
+    assert_string_equal("let_run", flow.nodes[1].on_satisfied);
+    assert_int_equal(1, flow.edge_count);
+    assert_string_equal("b", flow.edges[0].to);
+    assert_string_equal("input", flow.edges[0].pass);
+}
+
+static void test_json__refused_parts_of_flows_are_named(void **state)
+{
+    static const struct {
+        const char *text;
+        ff_status status;
+        const char *field;
+    } cases[] = {
+        {"{\"nodes\":{}}", FF_INVALID, "nodes"},
+        {"{\"expected_revision\":1}", FF_UNKNOWN_FIELD, "expected_revision"},
+        {"{\"nodes\":[1]}", FF_INVALID, "nodes"},
+        {"{\"nodes\":[{\"kind\":\"k\"}]}", FF_INVALID, "nodes[0].name"},
+        {"{\"nodes\":[{\"name\":\"a\"},{\"name\":\"b\",\"knid\":\"k\"}]}", FF_UNKNOWN_FIELD,
+         "nodes[1].knid"},
+        {"{\"nodes\":[{\"name\":\"a\",\"namespace\":\"n\"}]}", FF_UNKNOWN_FIELD,
+         "nodes[0].namespace"},
+        {"{\"nodes\":[{\"name\":\"a\",\"execution_id\":\"n\"}]}", FF_UNKNOWN_FIELD,
+         "nodes[0].execution_id"},
+        {"{\"nodes\":[{\"name\":\"a\",\"idempotency_key\":\"n\"}]}", FF_UNKNOWN_FIELD,
+         "nodes[0].idempotency_key"},
+        {"{\"nodes\":[{\"name\":\"a\",\"tags\":{\"t\":1}}]}", FF_INVALID, "nodes[0].tags.t"},
+        {"{\"nodes\":[{\"name\":\"a\",\"policy\":{\"retry_policy\":{\"max\":1}}}]}",
+         FF_UNKNOWN_FIELD, "nodes[0].policy.retry_policy.max"},
+        {"{\"nodes\":[{\"name\":\"a\",\"join\":\"all_of\"}]}", FF_INVALID, "nodes[0].join"},
+        {"{\"nodes\":[{\"name\":\"a\",\"join\":{\"q\":1}}]}", FF_UNKNOWN_FIELD, "nodes[0].join.q"},
+        {"{\"nodes\":[{\"name\":\"a\",\"join\":{\"k\":0}}]}", FF_INVALID, "nodes[0].join.k"},
+        {"{\"edges\":[{\"from\":\"a\",\"to\":\"b\"},{\"from\":\"a\"}]}", FF_INVALID, "edges[1].to"},
+        {"{\"edges\":[{\"to\":\"a\"}]}", FF_INVALID, "edges[0].from"},
+        {"{\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"pas\":\"input\"}]}", FF_UNKNOWN_FIELD,
+         "edges[0].pas"},
+    };
+    struct fixture *const f = *state;
+    struct ff_flow_request flow;
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++) {
+        assert_int_equal(cases[i].status, read_flow(f, cases[i].text, &flow));
+        assert_string_equal(cases[i].field, f->error.field);
+    }
+}
+
+static void test_json__growth_has_a_revision_and_no_head(void **state)
+{
+    struct fixture *const f = *state;
+    FF_AUTO(ff_json_freep)
+    json_t *json = given(f, "{\"expected_revision\":3,\"nodes\":[{\"name\":\"c\"}]}");
+    FF_AUTO(ff_json_freep) json_t *head = given(f, "{\"kind\":\"k\"}");
+    struct ff_flow_request flow;
+
+    assert_int_equal(FF_OK, ff_json_growth(json, &f->arena, &flow, &f->error));
+    assert_int_equal(3, flow.expected_revision);
+    assert_int_equal(1, flow.node_count);
+    assert_int_equal(0, flow.edge_count);
+    assert_int_equal(FF_UNKNOWN_FIELD, ff_json_growth(head, &f->arena, &flow, &f->error));
+    assert_string_equal("kind", f->error.field);
+}
+
+static void test_json__flow_is_told_with_its_graph(void **state)
+{
+    struct fixture *const f = *state;
+    struct ff_flow_count count = {"blocked", 2};
+    struct ff_flow_node_info node = {.name = "a", .kind = "k", .public_state = "blocked"};
+    struct ff_flow_edge_info edge = {"a", "b", "upstream", "unresolved"};
+    struct ff_flow_join_info join = {
+        .node = "b", .policy = "all_of", .group_state = "pending", .total = 1};
+    const struct ff_flow_info info = {
+        .flow_id = "f",
+        .kind = "deploy",
+        .ns = "n",
+        .state = "open",
+        .revision = 1,
+        .finished_at_ms = FF_ABSENT_MS,
+        .cancelled_at_ms = FF_ABSENT_MS,
+        .counts = &count,
+        .count_count = 1,
+        .nodes = &node,
+        .node_info_count = 1,
+        .edges = &edge,
+        .edge_info_count = 1,
+        .joins = &join,
+        .join_count = 1,
+    };
+
+    assert_string_equal(
+        "{\"flow_id\":\"f\",\"kind\":\"deploy\",\"namespace\":\"n\",\"state\":\"open\","
+        "\"revision\":1,\"tags\":{},\"instance_tag\":null,\"node_count\":0,\"edge_count\":0,"
+        "\"ended_count\":0,\"counts\":{\"blocked\":2},\"cancellation\":null,\"created_at_ms\":0,"
+        "\"changed_at_ms\":0,\"finished_at_ms\":null,\"cancelled_at_ms\":null,"
+        "\"nodes\":[{\"name\":\"a\",\"execution_id\":\"\",\"kind\":\"k\","
+        "\"public_state\":\"blocked\"}],\"edges\":[{\"from\":\"a\",\"to\":\"b\","
+        "\"pass\":\"upstream\",\"outcome\":\"unresolved\"}],\"joins\":[{\"node\":\"b\","
+        "\"policy\":\"all_of\",\"k\":null,\"on_satisfied\":null,\"success\":0,\"fail\":0,"
+        "\"skip\":0,\"total\":1,\"group_state\":\"pending\"}]}",
+        text_of(f, ff_json_flow_info(&info)));
+}
+
+static void test_json__task_knows_its_upstreams(void **state)
+{
+    struct fixture *const f = *state;
+    const struct ff_upstream upstream[] = {
+        {.node = "a", .execution_id = "x", .outcome = "success", .result = FF_STR("[1]")},
+        {.node = "b",
+         .execution_id = "{fp:7}:01890000-0000-7000-8000-000000000007",
+         .outcome = "success",
+         .result_elsewhere = true},
+        {.node = "c", .execution_id = "z", .outcome = "skip"},
+    };
+    struct ff_task task = {
+        .kind = "k", .upstream = upstream, .upstream_count = FF_ARRAY_LEN(upstream)};
+    const struct ff_tasks tasks = {.count = 1, .items = &task};
+    FF_AUTO(ff_json_freep) json_t *json = ff_json_tasks(&tasks);
+    const json_t *const first = json_array_get(json_object_get(json, "tasks"), 0);
+
+    assert_string_equal("{\"a\":{\"execution_id\":\"x\",\"outcome\":\"success\",\"result\":[1]},"
+                        "\"b\":{\"execution_id\":\"{fp:7}:01890000-0000-7000-8000-000000000007\","
+                        "\"outcome\":\"success\",\"result_url\":"
+                        "\"/v1/executions/fp:7:01890000-0000-7000-8000-000000000007/result\"},"
+                        "\"c\":{\"execution_id\":\"z\",\"outcome\":\"skip\"}}",
+                        text_of(f, json_incref(json_object_get(first, "upstream"))));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +477,11 @@ int main(void)
         TEST(test_json__bytes_travel_as_base64),
         TEST(test_json__problem_has_code_and_field),
         TEST(test_json__event_numbers_have_names),
+        TEST(test_json__flow_has_all_fields),
+        TEST(test_json__refused_parts_of_flows_are_named),
+        TEST(test_json__growth_has_a_revision_and_no_head),
+        TEST(test_json__flow_is_told_with_its_graph),
+        TEST(test_json__task_knows_its_upstreams),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
