@@ -5,7 +5,7 @@ ARGS    ?=
 SEEDS   ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full sim bench lint install format clean
+.PHONY: help setup build run test test-full sim mutants bench lint install format clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ sim: ## Simulate SEEDS worlds, optimised and with assertions (ARGS: see tests/si
 	@cmake --preset release -B build/sim -DFF_TESTS=ON >/dev/null
 	@cmake --build build/sim --target ff-sim
 	@build/sim/tests/ff-sim --seeds $(SEEDS) $(ARGS)
+
+mutants: ## Build in deliberate defects; the tests must find each (ARGS: names)
+	@tools/setup full
+	@tests/mutants/run $(ARGS)
 
 bench: build ## Measure the release on SQLite and a private Postgres
 	@tools/setup full

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 
 #include "base/banned.h"
 
@@ -102,7 +103,7 @@ static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t numbe
         job->status = job->type->apply(&work, job->in, job->out, &job->error);
     if (job->arena.failed)
         job->status = ff_fail(&job->error, FF_NO_MEMORY, "out of memory");
-    if (job->status != FF_OK)
+    if (job->status != FF_OK && !FF_MUTANT(no_undo))
         ff_rowset_op_undo(&batch->rows);
 }
 

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "engine/engine-int.h"
 
 #include "base/banned.h"
@@ -434,10 +435,13 @@ static void resolve(struct ff_executor *executor)
 
 static void saved(struct ff_executor *executor)
 {
-    if (executor->call.outcome == FF_CALLED_UNKNOWN) {
+    if (executor->call.outcome == FF_CALLED_UNKNOWN && FF_MUTANT(unknown_run_again)) {
+        executor->stage = FF_EXECUTOR_IDLE;
+        again(executor, false, executor->batch.reruns + 1);
+    } else if (executor->call.outcome == FF_CALLED_UNKNOWN) {
         note_loss(executor);
         resolve(executor);
-    } else if (executor->call.outcome == FF_CALLED_OK) {
+    } else if (executor->call.outcome == FF_CALLED_OK || FF_MUTANT(reply_before_commit)) {
         ff_engine_committed(executor->engine, &executor->batch);
         reply(executor);
     } else {

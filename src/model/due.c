@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/states.h"
 
 #include "base/banned.h"
@@ -59,7 +60,8 @@ ff_due_rule ff_due_judge(const struct ff_execution *execution, const struct ff_p
         return FF_DUE_DEADLINE;
     if (has_come(ff_due_attempt(execution, policy), now_ms))
         return FF_DUE_ATTEMPT;
-    if (execution->state == FF_STATE_ACTIVE && has_come(execution->lease_expires_at_ms, now_ms))
+    if (execution->state == FF_STATE_ACTIVE &&
+        (has_come(execution->lease_expires_at_ms, now_ms) || FF_MUTANT(due_time_as_truth)))
         return FF_DUE_LAPSE;
     /* A delayed row without a time would wait for ever: let it go. */
     if (ff_state_is_delayed(execution->state) &&

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 
 #include "base/banned.h"
 
@@ -21,8 +22,9 @@ struct ff_ending ff_ending_of(ff_end end)
 
 static bool is_live(const struct ff_execution *execution, const struct ff_lease_said *said)
 {
-    return ff_state_is_leased(execution->state) && said->lease_epoch == execution->lease_epoch &&
-           ff_uuid_eq(said->lease_id, execution->lease_id);
+    return ff_state_is_leased(execution->state) &&
+           (FF_MUTANT(no_epoch_check) || (said->lease_epoch == execution->lease_epoch &&
+                                          ff_uuid_eq(said->lease_id, execution->lease_id)));
 }
 
 static bool is_last(const struct ff_execution *execution, const struct ff_lease_said *said)
@@ -152,6 +154,6 @@ void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
     execution->lease_expires_at_ms = FF_NULL64;
     execution->worker_id = ff_str_null();
     execution->worker_instance_id = ff_str_null();
-    if (!how->owner_follows)
+    if (!how->owner_follows && !FF_MUTANT(epoch_stays_when_nobody_owns))
         execution->lease_epoch++;
 }

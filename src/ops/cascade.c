@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/events.h"
 #include "ops/birth.h"
 
@@ -271,6 +272,8 @@ static bool supersede(struct ff_work *work, struct ff_hop_key key)
         return false;
     if (hop->dispatched_at_ms != FF_NULL64)
         return true;
+    if (FF_MUTANT(hop_of_old_generation))
+        return false;
     ff_work_edit(work, hop);
     hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);
     return false;

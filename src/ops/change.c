@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/due.h"
 #include "model/events.h"
 #include "model/policy.h"
@@ -163,7 +164,11 @@ void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, f
     ff_execution_move(work, execution, outcome);
     if (ended)
         ended_lease_event(work, execution, how, ended);
+    if (FF_MUTANT(cancel_without_completion) && outcome == FF_STATE_CANCELLED)
+        return;
     ff_execution_event(work, execution, FF_EVENT_COMPLETION, completion_type(outcome))->note = note;
+    if (FF_MUTANT(skip_not_transitive) && outcome == FF_STATE_SKIPPED)
+        return;
     if (!ff_uuid_is_zero(execution->flow_id))
         insert_hop(work, execution);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 /* D05, D15, D19, F3, F4 */
 FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
 {
@@ -139,6 +141,37 @@ FF_CONFORMANCE_SLOW(flow_run, a_restart_goes_on)
 
 /* Fan-out and fan-in that take more than one page would be too slow for every store here; this is
  * wide enough to fill several batches. */
+/* More edges than one transaction of the cascade takes: all of them are reached all the same. */
+FF_CONFORMANCE_SLOW(flow_run, a_fan_out_of_several_pages_reaches_all)
+{
+    enum { WIDTH = FF_HOP_EDGES_MAX + 50 };
+    struct ff_flow_request *const r = graph(t, "first | ");
+    struct ff_flow_node *const nodes = keep(t, (WIDTH + 1) * sizeof *nodes);
+    struct ff_flow_edge *const edges = keep(t, WIDTH * sizeof *edges);
+    struct ff_flow_made made;
+    struct flow flow;
+
+    nodes[0] = r->nodes[0];
+    for (size_t i = 0; i < WIDTH; i++) {
+        char *const name = keep(t, 16);
+
+        (void)snprintf(name, 16, "m%zu", i);
+        nodes[1 + i] = nodes[0];
+        nodes[1 + i].name = name;
+        edges[i] = (struct ff_flow_edge){.from = "first", .to = name};
+    }
+    r->nodes = nodes;
+    r->node_count = WIDTH + 1;
+    r->edges = edges;
+    r->edge_count = WIDTH;
+    EXPECT_OK(t, when_flow_created(t, r, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    when_node_failed(t, &flow, "first");
+    WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == WIDTH + 1);
+    EXPECT_TEXT(t, "failed", look_flow(t, &flow)->state);
+    expect_reconcilers_idle(t);
+}
+
 FF_CONFORMANCE_SLOW(flow_run, a_wide_flow_ends_right)
 {
     enum { WIDTH = 300 };

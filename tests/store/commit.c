@@ -180,6 +180,26 @@ static void lost_commit(void)
     lost_answer(PROXY_CUT, false);
 }
 
+/* The server says ROLLBACK to a COMMIT in an aborted transaction, and that all is well. */
+static void aborted_commit(void)
+{
+    char more[128];
+    const char *const host = proxy_start();
+
+    CHECK(host != NULL);
+    (void)snprintf(more, sizeof more, "&host=%s", host);
+    if (!given_sessions(more) || !begin_insert(&a, one, "x")) {
+        check_failed(__FILE__, __LINE__, "load through the proxy");
+    } else {
+        proxy_set(PROXY_ABORT);
+        if (batch_call(&a, one, FF_CALL_SAVE) != FF_CALLED_RERUN)
+            check_failed(__FILE__, __LINE__, "outcome is RERUN");
+        proxy_set(PROXY_PASS);
+    }
+    leave();
+    proxy_stop();
+}
+
 /* The old transaction still lives: RESOLVE waits for it. */
 static void resolve_waits(bool save)
 {
@@ -308,6 +328,7 @@ const struct test commit_tests[] = {
     {"commit__session_killed_in_the_save_is_certain", killed_in_save_is_certain_before_commit},
     {"commit__lost_answer_is_unknown_then_committed", lost_answer_to_a_commit},
     {"commit__lost_commit_is_unknown_then_not", lost_commit},
+    {"commit__rollback_in_answer_to_commit_is_none", aborted_commit},
     {"commit__resolve_waits_for_a_commit", resolve_waits_for_commit},
     {"commit__resolve_waits_for_a_rollback", resolve_waits_for_rollback},
     {"commit__abandoned_save_is_unknown", abandoned_save_is_unknown},

@@ -216,5 +216,5 @@ int main(int argc, char **argv)
     PQclear(last_answer);
     PQfinish(other);
     printf("ring store: %d passed, %d failed\n", passed_count, failed_count);
-    return failed_count ? 1 : 0;
+    return failed_count || !passed_count ? 1 : 0;
 }

@@ -61,16 +61,33 @@ static void accept_one(void)
     (void)close(server);
 }
 
+/* Puts the answer "ROLLBACK" in the place of "COMMIT", which is 2 bytes shorter. */
+static ssize_t abort_commit(char *bytes, ssize_t len)
+{
+    static const char commit[] = {'C', 0, 0, 0, 11, 'C', 'O', 'M', 'M', 'I', 'T', 0};
+    static const char rollback[] = {'C', 0, 0, 0, 13, 'R', 'O', 'L', 'L', 'B', 'A', 'C', 'K', 0};
+    char *const at = memmem(bytes, (size_t)len, commit, sizeof commit);
+    const size_t more = sizeof rollback - sizeof commit;
+
+    if (!at)
+        return len;
+    memmove(at + sizeof rollback, at + sizeof commit, (size_t)(bytes + len - at) - sizeof commit);
+    memcpy(at, rollback, sizeof rollback);
+    return len + (ssize_t)more;
+}
+
 static void forward(int *pair, int side)
 {
     char bytes[8192];
-    const ssize_t len = recv(pair[side], bytes, sizeof bytes, 0);
+    ssize_t len = recv(pair[side], bytes, sizeof bytes - 2, 0);
     const int mode = atomic_load(&proxy.mode);
 
     if (len <= 0 || (mode == PROXY_DEAF && side == 1) || (mode == PROXY_CUT && side == 0)) {
         cut(pair);
         return;
     }
+    if (mode == PROXY_ABORT && side == 1)
+        len = abort_commit(bytes, len);
     for (ssize_t sent = 0; sent < len;) {
         const ssize_t now = send(pair[!side], bytes + sent, (size_t)(len - sent), MSG_NOSIGNAL);
 

@@ -69,8 +69,9 @@ int session_pid(void); /* of ours, in a transaction, the youngest */
 
 typedef enum proxy_mode {
     PROXY_PASS,
-    PROXY_DEAF, /* the server hears and answers; the answer is dropped and the link cut */
-    PROXY_CUT,  /* what comes next from the client is dropped and the link cut */
+    PROXY_DEAF,  /* the server hears and answers; the answer is dropped and the link cut */
+    PROXY_CUT,   /* what comes next from the client is dropped and the link cut */
+    PROXY_ABORT, /* COMMIT is answered as in an aborted transaction: ROLLBACK, with success */
 } proxy_mode;
 /* In front of the private server; returns the host to connect to, NULL if it cannot. */
 const char *proxy_start(void);

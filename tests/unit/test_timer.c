@@ -410,6 +410,30 @@ static void test_timer__retention_takes_everything_along(void **state)
     assert_non_null(world_execution(&w, member));
 }
 
+/* In one batch: the sweep's scan still shows the row as it was before. */
+static void test_timer__retention_spares_what_is_replayed(void **state)
+{
+    struct ff_cancel_in cancel = {.created_before_ms = FF_NULL64};
+    struct ff_replay_in replay = {.deadline_ms = FF_NULL64,
+                                  .expected_generation = FF_NULL64,
+                                  .finished_before_ms = FF_NULL64};
+    struct ff_retention_in sweep = {.limit = 10, .retention_ms = 1000};
+    struct ff_retention_out swept;
+    struct ff_state_out ended, replayed;
+    struct world_job jobs[] = {{FF_OP_EXECUTION_REPLAY, &replay, &replayed, FF_OK},
+                               {FF_OP_RETENTION_SWEEP, &sweep, &swept, FF_OK}};
+
+    (void)state;
+    cancel.id = replay.id = world_given_ready(&w);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_CANCEL, &cancel, &ended), FF_OK);
+    w.now_ms += 5000;
+    sweep.learned_ms = w.now_ms;
+    world_batch(&w, jobs, 2);
+    assert_int_equal(jobs[0].status, FF_OK);
+    assert_int_equal(swept.removed, 0);
+    assert_int_equal(world_execution(&w, replay.id)->state, FF_STATE_READY_REPLAY);
+}
+
 static void test_timer__pruning_leaves_what_is_still_of_use(void **state)
 {
     struct ff_submit_in keyed = world_submission(&w);
@@ -568,6 +592,7 @@ int main(void)
         TEST(looks_at_the_row_not_at_the_scan),
         TEST(filters_restrict_a_loop),
         TEST(retention_takes_everything_along),
+        TEST(retention_spares_what_is_replayed),
         TEST(pruning_leaves_what_is_still_of_use),
         TEST(pruning_looks_at_the_row),
         TEST(pruned_rows_may_come_back_at_once),

@@ -6,6 +6,7 @@
  * Version, time of change and due time stay as they are; only a renewal that revives a reclaimable
  * lease is a transition. Tests: tests/unit/test_ops.c. */
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/events.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
@@ -54,8 +55,9 @@ ff_status ff_execution_renew_apply(struct ff_work *work, struct ff_renew_in *in,
     if (in->lease_ttl_ms != FF_NULL64)
         execution->lease_ttl_ms = in->lease_ttl_ms;
     execution->lease_renewed_at_ms = at_ms;
-    execution->lease_expires_at_ms = ff_max_i64(
-        execution->lease_expires_at_ms, ff_add_i64_clamped(work->now_ms, execution->lease_ttl_ms));
+    execution->lease_expires_at_ms =
+        ff_max_i64(FF_MUTANT(lease_shortened_by_renew) ? 0 : execution->lease_expires_at_ms,
+                   ff_add_i64_clamped(work->now_ms, execution->lease_ttl_ms));
     if (execution->state == FF_STATE_RECLAIMABLE) {
         ff_execution_move(work, execution, FF_STATE_ACTIVE);
         event = true;

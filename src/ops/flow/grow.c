@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "base/sha256.h"
 #include "model/events.h"
 #include "ops/birth.h"
@@ -168,7 +169,7 @@ static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in 
         return FF_OK;
     upstream = ff_work_execution(work, from);
     ff_execution_touch(work, upstream); /* its set of edges has changed */
-    if (ff_state_is_terminal(upstream->state)) {
+    if (ff_state_is_terminal(upstream->state) && !FF_MUTANT(edge_of_ended_upstream_open)) {
         row->outcome = (int32_t)ff_edge_outcome_of(upstream->state);
         row->resolved_generation = upstream->generation;
     }

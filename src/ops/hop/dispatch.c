@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/events.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
@@ -126,7 +127,7 @@ static ff_status forget(struct ff_dispatch_in *in)
 static bool moves(const struct ff_dispatch_in *in, const struct ff_edge *edge)
 {
     if (in->kind == FF_HOP_COMPLETION)
-        return edge->outcome == FF_EDGE_UNRESOLVED;
+        return edge->outcome == FF_EDGE_UNRESOLVED || FF_MUTANT(edge_without_outcome);
     return edge->outcome != FF_EDGE_UNRESOLVED && edge->resolved_generation < in->hop.generation;
 }
 
@@ -220,7 +221,7 @@ static ff_status resolve_edges(struct ff_work *work, struct ff_dispatch_in *in,
         struct link link;
 
         FF_TRY(link_at(work, in, i, &link, reterr));
-        if (link.edge->outcome != FF_EDGE_UNRESOLVED)
+        if (link.edge->outcome != FF_EDGE_UNRESOLVED && !FF_MUTANT(edge_without_outcome))
             continue;
         if (!link.node && link.group->group_state == FF_GROUP_PENDING)
             return forget(in); /* reopened since we looked: the node is needed after all */
@@ -339,7 +340,7 @@ static ff_status advance(struct ff_work *work, struct ff_dispatch_in *in, struct
     if (in->last_page && hop->kind == FF_HOP_COMPLETION)
         FF_TRY(count_member(work, in, hop, flow));
     ff_work_edit(work, hop);
-    if (in->last_page)
+    if (in->last_page || FF_MUTANT(dispatched_before_last_page))
         hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);
     else
         hop->edge_cursor = in->page_end;

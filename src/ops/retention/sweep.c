@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
@@ -74,7 +75,8 @@ ff_status ff_retention_sweep_apply(struct ff_work *work, struct ff_retention_in 
         struct ff_execution *const execution = in->scan->rows[i];
 
         /* An op before us may have replayed it, or purged it already. */
-        if (execution->head.is_purged || !ff_state_is_terminal(execution->state) ||
+        if (execution->head.is_purged ||
+            (!ff_state_is_terminal(execution->state) && !FF_MUTANT(live_row_purged)) ||
             execution->finished_at_ms >= cutoff(work, in, work->now_ms) ||
             !ff_uuid_is_zero(execution->flow_id))
             continue;

@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "model/due.h"
 #include "model/events.h"
 #include "ops/ops-int.h"
@@ -141,7 +142,7 @@ static void judge(struct ff_work *work, struct ff_execution *execution, struct f
         break;
     case FF_DUE_LAPSE:
         brake_end_ms = ff_due_brake_end(execution, work->contact_since_ms);
-        if (brake_end_ms > work->now_ms) {
+        if (brake_end_ms > work->now_ms && !FF_MUTANT(no_brake)) {
             put_off(work, execution, braked_due(execution, &policy, brake_end_ms));
             out->moved++;
             break;

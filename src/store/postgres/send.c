@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "sql_gen.h"
 
 #include "base/banned.h"
@@ -251,6 +252,8 @@ static void send_batch(struct ff_pg_session *s, int block, int64_t lock_wait_ms)
 
     ff_pg_send_own(s, FF_PG_BEGIN);
     send_settings(s, lock_wait_ms);
+    if (FF_MUTANT(no_batch_marker) && s->call->kind == FF_CALL_LOAD)
+        return;
     send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &id, 1, -1);
 }
 

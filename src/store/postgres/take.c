@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/mutant.h"
+
 #include "base/banned.h"
 
 static bool take_rows(struct ff_pg_session *s, const struct ff_pg_step *step,
@@ -26,7 +28,7 @@ static bool take_rows(struct ff_pg_session *s, const struct ff_pg_step *step,
             continue;
         }
         entry = ff_rowset_find(rows, step->table, row);
-        if (entry && entry->found == FF_FOUND_UNASKED)
+        if (entry && entry->found == FF_FOUND_UNASKED && !FF_MUTANT(busy_is_absent))
             entry->found = FF_FOUND_BUSY;
     }
     return !rows->arena->failed;
@@ -132,7 +134,7 @@ bool ff_pg_take(void *ctx, const struct ff_pg_step *step, PGresult *result)
         return true;
     case FF_PG_STEP_COMMIT:
         /* In an aborted transaction COMMIT answers ROLLBACK, with success. */
-        s->committed = !strcmp(PQcmdStatus(result), "COMMIT");
+        s->committed = !strcmp(PQcmdStatus(result), "COMMIT") || FF_MUTANT(commit_tag_unread);
         return true;
     case FF_PG_STEP_PREPARE:
     case FF_PG_STEP_DONE:

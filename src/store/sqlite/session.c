@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/macros.h"
+#include "base/mutant.h"
 
 #include "base/banned.h"
 
@@ -501,7 +502,7 @@ static void refuse(struct ff_call *call, ff_called outcome, const char *why)
 static void call_failed(struct sqlite_session *s, struct ff_call *call, int rc)
 {
     call->outcome = sqlite_class(rc);
-    if (sqlite_is_poison(rc, s->committing)) {
+    if (sqlite_is_poison(rc, s->committing) && !FF_MUTANT(sync_error_is_certain)) {
         atomic_store(&s->store->poisoned, true);
         call->outcome = s->committing ? FF_CALLED_UNKNOWN : FF_CALLED_STOP;
     }
