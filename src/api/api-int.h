@@ -7,6 +7,7 @@
 #ifndef FF_API_API_INT_H
 #define FF_API_API_INT_H
 
+#include "api/async.h"
 #include "api/client.h"
 #include "engine/engine.h"
 #include "model/ids.h"
@@ -57,30 +58,9 @@ FF_MUST_CHECK ff_status ff_api_now(struct ff_client *client, int64_t *ret_now_ms
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
-/* How the items of a bulk call become jobs and their answers become results. Results start with
- * status and error, as ff_submitted and ff_task_result do. */
-struct ff_bulk_type {
-    ff_op_id op;
-    size_t max;
-    size_t result_bytes;
-    size_t large_from; /* more items than this go to the second executor; 0: never */
-    size_t (*bytes)(const void *items, size_t index);
-    /* Fill job->in, with copies of everything; names the field it does not like. */
-    ff_status (*fill)(struct ff_client *client, struct ff_job *job, const void *items, size_t index,
-                      struct ff_error *reterr);
-    void (*take)(const struct ff_job *job, void *result);
-};
-struct ff_item_head {
-    ff_status status;
-    struct ff_error error;
-};
-FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type,
-                                     const void *items, size_t count, void *results,
-                                     struct ff_error *reterr);
-
-/* Runs one job. Its status is the answer; *job is NULL afterwards if the outcome is unknown. */
-FF_MUST_CHECK ff_status ff_call_one(struct ff_client *client, struct ff_job **job,
-                                    struct ff_error *reterr);
+/* A call of one item: its status is the answer. */
+FF_MUST_CHECK ff_status ff_call_one(struct ff_client *client, const struct ff_bulk_type *type,
+                                    const void *item, void *result, struct ff_error *reterr);
 /* What a job that came back says; fills in the text where the engine left none. */
 ff_status ff_job_answer(const struct ff_job *job, struct ff_error *reterr);
 

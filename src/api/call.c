@@ -6,6 +6,7 @@
  * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
 #include "api/api-int.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,19 +62,15 @@ static ff_status unknown(struct ff_error *reterr)
                    "the store did not say whether this was applied; look before doing it again");
 }
 
-ff_status ff_call_one(struct ff_client *client, struct ff_job **job, struct ff_error *reterr)
-{
-    ff_engine_call(client->engine, job, 1, client->timeout_ms);
-    if (!*job)
-        return unknown(reterr);
-    return ff_job_answer(*job, reterr);
-}
-
 /* One call on its way: jobs[i] is the one of item places[i]. */
 struct trip {
+    struct ff_client *client;
+    const struct ff_bulk_type *type;
     struct ff_job **jobs;
     size_t *places;
     size_t count;
+    size_t item_count;
+    struct ff_item_head *heads; /* of all items: those that never became jobs say why */
 };
 
 static void trip_done(struct trip *trip)
@@ -82,74 +79,193 @@ static void trip_done(struct trip *trip)
         ff_job_free(trip->jobs[i]);
     ff_free(trip->jobs);
     ff_free(trip->places);
+    ff_free(trip->heads);
 }
 
-static struct ff_item_head *head_of(const struct ff_bulk_type *type, void *results, size_t index)
+static ff_status item_job(const struct trip *trip, const void *items, size_t index,
+                          struct ff_job **ret_job, struct ff_error *reterr)
 {
-    return (struct ff_item_head *)(void *)((char *)results + index * type->result_bytes);
-}
-
-static ff_status item_job(struct ff_client *client, const struct ff_bulk_type *type,
-                          const void *items, size_t index, struct ff_job **ret_job,
-                          struct ff_error *reterr)
-{
-    FF_AUTO(ff_job_freep) struct ff_job *job = ff_job_new(type->op, type->bytes(items, index));
+    const struct ff_bulk_type *const type = trip->type;
+    FF_AUTO(ff_job_freep)
+    struct ff_job *job = ff_job_new(type->op, type->bytes ? type->bytes(items, index) : 0);
 
     if (!job)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
-    FF_TRY(type->fill(client, job, items, index, reterr));
+    FF_TRY(type->fill(trip->client, job, items, index, reterr));
     FF_TRY(ff_arena_check(&job->arena, reterr));
+    job->large = job->large || (type->large_from && trip->item_count > type->large_from);
     *ret_job = FF_STEAL(job);
     return FF_OK;
 }
 
 static ff_status check_call(const struct ff_bulk_type *type, const void *items, size_t count,
-                            const void *results, struct ff_error *reterr)
+                            struct ff_error *reterr)
 {
     if (!count)
         return ff_fail_field(reterr, FF_INVALID, "count", "a call needs at least one item");
     if (count > type->max)
         return ff_fail_field(reterr, FF_TOO_LARGE, "count",
                              "%zu items in one call, at most %zu are allowed", count, type->max);
-    if (!items || !results)
-        return ff_fail_field(reterr, FF_INVALID, items ? "ret_items" : "items",
-                             "items or the place for their results are missing");
+    if (!items)
+        return ff_fail_field(reterr, FF_INVALID, "items", "items are missing");
     return FF_OK;
+}
+
+/* Every item that can be one becomes a job. */
+static ff_status trip_init(struct trip *trip, struct ff_client *client,
+                           const struct ff_bulk_type *type, const void *items, size_t count,
+                           struct ff_error *reterr)
+{
+    FF_TRY(check_call(type, items, count, reterr));
+    *trip = (struct trip){.client = client, .type = type, .item_count = count};
+    trip->jobs = ff_calloc(count, sizeof(struct ff_job *));
+    trip->places = ff_calloc(count, sizeof *trip->places);
+    trip->heads = ff_calloc(count, sizeof *trip->heads);
+    if (!trip->jobs || !trip->places || !trip->heads)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu requests", count);
+    for (size_t i = 0; i < count; i++) {
+        struct ff_item_head *const head = &trip->heads[i];
+
+        head->status = item_job(trip, items, i, &trip->jobs[trip->count], &head->error);
+        if (head->status == FF_OK)
+            trip->places[trip->count++] = i;
+    }
+    return FF_OK;
+}
+
+static struct ff_item_head *head_of(const struct trip *trip, void *results, size_t index)
+{
+    return (struct ff_item_head *)(void *)((char *)results + index * trip->type->result_bytes);
+}
+
+static ff_status trip_take(struct trip *trip, void *results, struct ff_error *reterr)
+{
+    ff_status answer = FF_OK;
+
+    memset(results, 0, trip->item_count * trip->type->result_bytes);
+    for (size_t i = 0; i < trip->item_count; i++)
+        *head_of(trip, results, i) = trip->heads[i];
+    for (size_t i = 0; i < trip->count; i++) {
+        const struct ff_job *const job = trip->jobs[i];
+        struct ff_item_head *const head = head_of(trip, results, trip->places[i]);
+
+        head->status = job ? ff_job_answer(job, &head->error) : unknown(&head->error);
+        if (head->status == FF_OK)
+            head->status = trip->type->take(trip->client, job, head, &head->error);
+        if (!job)
+            answer = FF_OUTCOME_UNKNOWN;
+    }
+    return answer == FF_OK ? FF_OK : unknown(reterr);
 }
 
 ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type, const void *items,
                        size_t count, void *results, struct ff_error *reterr)
 {
     FF_AUTO(trip_done) struct trip trip = {0};
-    ff_status answer = FF_OK;
 
-    FF_TRY(check_call(type, items, count, results, reterr));
-    trip.jobs = ff_calloc(count, sizeof(struct ff_job *));
-    trip.places = ff_calloc(count, sizeof *trip.places);
-    if (!trip.jobs || !trip.places)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu requests", count);
-
-    memset(results, 0, count * type->result_bytes);
-    for (size_t i = 0; i < count; i++) {
-        struct ff_item_head *const head = head_of(type, results, i);
-
-        head->status = item_job(client, type, items, i, &trip.jobs[trip.count], &head->error);
-        if (head->status == FF_OK) {
-            trip.jobs[trip.count]->large = type->large_from && count > type->large_from;
-            trip.places[trip.count++] = i;
-        }
-    }
+    if (!results)
+        return ff_fail_field(reterr, FF_INVALID, "ret_items", "there is no place for the results");
+    FF_TRY(trip_init(&trip, client, type, items, count, reterr));
     if (trip.count)
         ff_engine_call(client->engine, trip.jobs, trip.count, client->timeout_ms);
-    for (size_t i = 0; i < trip.count; i++) {
-        const struct ff_job *const job = trip.jobs[i];
-        struct ff_item_head *const head = head_of(type, results, trip.places[i]);
+    return trip_take(&trip, results, reterr);
+}
 
-        head->status = job ? ff_job_answer(job, &head->error) : unknown(&head->error);
-        if (head->status == FF_OK)
-            type->take(job, head);
-        if (!job)
-            answer = FF_OUTCOME_UNKNOWN;
+ff_status ff_call_one(struct ff_client *client, const struct ff_bulk_type *type, const void *item,
+                      void *result, struct ff_error *reterr)
+{
+    const struct ff_item_head *const head = result;
+
+    FF_TRY(ff_bulk_call(client, type, item, 1, result, reterr));
+    if (head->status != FF_OK && reterr)
+        *reterr = head->error;
+    return head->status;
+}
+
+/* ---- without waiting --------------------------------------------------------------------------
+ */
+
+struct ff_async {
+    struct trip trip;
+    _Atomic size_t pending; /* jobs that are out, and the starter while it starts */
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+static void async_unref(struct ff_async *async)
+{
+    if (atomic_fetch_sub(&async->pending, 1) == 1)
+        async->done(async->ctx);
+}
+
+static void async_job_done(struct ff_job *job, void *ctx)
+{
+    (void)job; /* trip->jobs has it */
+    async_unref(ctx);
+}
+
+static void async_hand_over(struct ff_async *async)
+{
+    struct ff_client *const client = async->trip.client;
+    struct ff_job **const jobs = async->trip.jobs;
+    const size_t count = async->trip.count;
+    const int64_t now_ms = ff_clock_mono_ms(ff_engine_clock(client->engine));
+    struct ff_error error;
+
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->deadline_mono_ms =
+            ff_max_i64(now_ms, jobs[i]->wait_until_mono_ms) + client->timeout_ms;
+        jobs[i]->done = async_job_done;
+        jobs[i]->ctx = async;
     }
-    return answer == FF_OK ? FF_OK : unknown(reterr);
+    atomic_fetch_add(&async->pending, count);
+    const size_t taken = ff_engine_submit_all(client->engine, jobs, count, &error);
+    for (size_t i = taken; i < count; i++) {
+        jobs[i]->status = error.status;
+        jobs[i]->error = error;
+    }
+    atomic_fetch_sub(&async->pending, count - taken); /* never the last: the starter holds one */
+}
+
+ff_status ff_async_start(struct ff_client *client, const struct ff_bulk_type *type,
+                         const void *items, size_t count, void (*done)(void *ctx), void *ctx,
+                         struct ff_async **ret, struct ff_error *reterr)
+{
+    struct ff_async *const async = ff_calloc(1, sizeof *async);
+    ff_status status;
+
+    if (!async)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    status = trip_init(&async->trip, client, type, items, count, reterr);
+    if (status != FF_OK) {
+        ff_async_free(async);
+        return status;
+    }
+    async->done = done;
+    async->ctx = ctx;
+    async->pending = 1;
+    *ret = async;
+    async_hand_over(async);
+    async_unref(async);
+    return FF_OK;
+}
+
+ff_status ff_async_take(struct ff_async *async, void *results, struct ff_error *reterr)
+{
+    return trip_take(&async->trip, results, reterr);
+}
+
+bool ff_async_give_up(struct ff_async *async)
+{
+    if (async->trip.count != 1)
+        return false;
+    return ff_engine_give_up(async->trip.client->engine, async->trip.jobs[0]) == FF_GAVE_UP_YOURS;
+}
+
+void ff_async_free(struct ff_async *async)
+{
+    if (!async)
+        return;
+    trip_done(&async->trip);
+    ff_free(async);
 }

@@ -44,26 +44,23 @@ static ff_status claim_in(struct ff_job *job, const struct ff_claim_request *giv
     return ff_claim_prepare(in, &job->arena, reterr);
 }
 
-static ff_status claim_job(struct ff_client *client, const struct ff_claim_request *request,
-                           struct ff_job **ret_job, struct ff_error *reterr)
+static ff_status claim_fill(struct ff_client *client, struct ff_job *job, const void *items,
+                            size_t index, struct ff_error *reterr)
 {
+    const struct ff_claim_request *const request = items;
     struct ff_claim_request given = {0};
+    struct ff_claim_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
 
-    if (!request)
-        return ff_fail_field(reterr, FF_INVALID, "request", "there is no request");
+    (void)index; /* there is only one */
+    if (!in)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     FF_TRY(ff_api_sized(&given, sizeof given, request, request->size, reterr));
     if (given.wait_ms < 0 || given.wait_ms > FF_WAIT_MS_MAX)
         return ff_fail_field(reterr, FF_INVALID, "wait_ms", "wait_ms is 0 to %d", FF_WAIT_MS_MAX);
-
-    FF_AUTO(ff_job_freep) struct ff_job *job = ff_job_new(FF_OP_EXECUTION_CLAIM, 0);
-    struct ff_claim_in *const in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
-    if (!in)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     job->in = in;
     FF_TRY(claim_in(job, &given, in, reterr));
     if (given.wait_ms)
         job->wait_until_mono_ms = ff_clock_mono_ms(ff_engine_clock(client->engine)) + given.wait_ms;
-    *ret_job = FF_STEAL(job);
     return FF_OK;
 }
 
@@ -292,28 +289,44 @@ static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out 
     return FF_OK;
 }
 
+static ff_status claim_take(struct ff_client *client, const struct ff_job *job, void *result,
+                            struct ff_error *reterr)
+{
+    const struct ff_claim_out *const out = job->out;
+    struct ff_claimed *const claimed = result;
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+    struct ff_task *tasks = NULL;
+    ff_status status = FF_OK;
+
+    if (!memory)
+        status = ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
+    else if (out->task_count)
+        status = tasks_from(client, out, &memory->arena, &tasks, reterr);
+    if (status != FF_OK)
+        return out->task_count ? give_back(client, out, status, reterr) : status;
+    claimed->tasks = (struct ff_tasks){.count = out->task_count, .items = tasks};
+    claimed->tasks.memory = FF_STEAL(memory);
+    return FF_OK;
+}
+
+const struct ff_bulk_type ff_claim_type = {
+    .op = FF_OP_EXECUTION_CLAIM,
+    .max = 1,
+    .result_bytes = sizeof(struct ff_claimed),
+    .fill = claim_fill,
+    .take = claim_take,
+};
+
 ff_status ff_local_claim(struct ff_client *client, const struct ff_claim_request *request,
                          struct ff_tasks *ret_tasks, struct ff_error *reterr)
 {
-    FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
+    struct ff_claimed claimed;
 
     if (!ret_tasks)
         return ff_fail_field(reterr, FF_INVALID, "ret_tasks", "there is no place for the tasks");
-    FF_TRY(claim_job(client, request, &job, reterr));
-    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
-    if (!memory)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
-    FF_TRY(ff_call_one(client, &job, reterr));
-
-    const struct ff_claim_out *const out = job->out;
-    struct ff_task *tasks = NULL;
-    if (out->task_count) {
-        const ff_status status = tasks_from(client, out, &memory->arena, &tasks, reterr);
-
-        if (status != FF_OK)
-            return give_back(client, out, status, reterr);
-    }
-    *ret_tasks = (struct ff_tasks){.count = out->task_count, .items = tasks};
-    ret_tasks->memory = FF_STEAL(memory);
+    if (!request)
+        return ff_fail_field(reterr, FF_INVALID, "request", "there is no request");
+    FF_TRY(ff_call_one(client, &ff_claim_type, request, &claimed, reterr));
+    *ret_tasks = claimed.tasks;
     return FF_OK;
 }

@@ -174,60 +174,59 @@ static size_t bytes_of(const struct ff_flow_request *given)
     return bytes;
 }
 
-static ff_status take_request(const struct ff_flow_request *request, const struct ff_flow_made *ret,
-                              struct ff_flow_request *given, struct ff_error *reterr)
+/* It is there already: whoever cannot be told what was made must not hear "not applied". */
+static ff_status untold(struct ff_error *reterr)
 {
-    if (!request || !ret)
-        return ff_fail_field(reterr, FF_INVALID, request ? "ret" : "request",
-                             "the request or the place for its answer is missing");
-    ff_flow_request_init(given);
-    return ff_api_sized(given, sizeof *given, request, request->size, reterr);
+    return ff_fail(reterr, FF_OUTCOME_UNKNOWN, "done, but there is no memory for the answer");
 }
 
-/* The answer, but for what only the commit tells. Made before the call: once it has committed,
- * nobody may hear that there was no memory. */
-static ff_status answer_new(const struct ff_graph *shape, struct ff_flow_made *made,
-                            struct ff_error *reterr)
+static ff_status answer(const struct ff_graph *shape, const struct ff_exec_id *ids,
+                        struct ff_uuid flow_id, struct ff_flow_made *made, struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
 
     if (!memory)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
+        return untold(reterr);
     made->count = shape->node_count;
     made->items = ff_arena_array(&memory->arena, made->count, sizeof *made->items);
-    for (size_t i = 0; made->items && i < made->count; i++)
+    for (size_t i = 0; made->items && i < made->count; i++) {
         made->items[i].name = ff_api_text(&memory->arena, shape->nodes[i].name);
-    FF_TRY(ff_arena_check(&memory->arena, reterr));
+        ff_exec_id_text(ids[i], made->items[i].execution_id);
+    }
+    (void)ff_uuid_format(flow_id, made->flow_id);
+    if (memory->arena.failed)
+        return untold(reterr);
     made->memory = FF_STEAL(memory);
     return FF_OK;
 }
 
-static void answer_fill(struct ff_flow_made *made, const struct ff_exec_id *ids,
-                        struct ff_uuid flow_id)
+static ff_status take_request(const void *items, struct ff_flow_request *given,
+                              struct ff_error *reterr)
 {
-    for (size_t i = 0; i < made->count; i++)
-        ff_exec_id_text(ids[i], made->items[i].execution_id);
-    (void)ff_uuid_format(flow_id, made->flow_id);
+    const struct ff_flow_request *const request = items;
+
+    ff_flow_request_init(given);
+    return ff_api_sized(given, sizeof *given, request, request->size, reterr);
 }
 
-static void made_done(struct ff_flow_made *made)
+static size_t flow_bytes(const void *items, size_t index)
 {
-    ff_answer_free(made);
-}
-
-ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_request *request,
-                               struct ff_flow_made *ret, struct ff_error *reterr)
-{
-    FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
     struct ff_flow_request given;
-    struct ff_flow_create_in *in;
-    FF_AUTO(made_done) struct ff_flow_made made = {0};
 
-    FF_TRY(take_request(request, ret, &given, reterr));
-    job = ff_job_new(FF_OP_FLOW_CREATE, bytes_of(&given));
-    in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
+    (void)index; /* there is only one */
+    return take_request(items, &given, NULL) == FF_OK ? bytes_of(&given) : 0;
+}
+
+static ff_status create_fill(struct ff_client *client, struct ff_job *job, const void *items,
+                             size_t index, struct ff_error *reterr)
+{
+    struct ff_flow_create_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+    struct ff_flow_request given;
+
+    (void)index;
     if (!in)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    FF_TRY(take_request(items, &given, reterr));
     job->in = in;
     in->namespace = ff_job_text(job, given.ns);
     in->kind = ff_job_text(job, given.kind);
@@ -235,91 +234,165 @@ ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_re
     in->tag_count = given.tag_count;
     in->own_id = given.flow_id != NULL;
     in->flow_id = ff_api_mint_flow(client);
+    job->repeatable = in->own_id || given.idempotency_key;
     if (given.flow_id)
         FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
     FF_TRY(ff_job_tags(job, given.tags, given.tag_count, &in->tags, reterr));
     FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
-    FF_TRY(ff_flow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr));
-    FF_TRY(answer_new(&in->graph.shape, &made, reterr));
-    FF_TRY(ff_call_one(client, &job, reterr));
+    return ff_flow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr);
+}
 
+static ff_status create_take(struct ff_client *client, const struct ff_job *job, void *result,
+                             struct ff_error *reterr)
+{
     const struct ff_flow_create_out *const out = job->out;
-    made.created = out->created;
-    made.revision = out->revision;
-    answer_fill(&made, out->ids, out->flow_id);
-    *ret = made;
-    made.memory = NULL;
+    const struct ff_flow_create_in *const in = job->in;
+    struct ff_flow_made *const made = &((struct ff_flow_answer *)result)->made;
+
+    (void)client;
+    made->created = out->created;
+    made->revision = out->revision;
+    return answer(&in->graph.shape, out->ids, out->flow_id, made, reterr);
+}
+
+const struct ff_bulk_type ff_flow_create_type = {
+    .op = FF_OP_FLOW_CREATE,
+    .max = 1,
+    .result_bytes = sizeof(struct ff_flow_answer),
+    .bytes = flow_bytes,
+    .fill = create_fill,
+    .take = create_take,
+};
+
+static ff_status grow_fill(struct ff_client *client, struct ff_job *job, const void *items,
+                           size_t index, struct ff_error *reterr)
+{
+    struct ff_flow_grow_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+    struct ff_flow_request given;
+
+    (void)index;
+    if (!in)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    FF_TRY(take_request(items, &given, reterr));
+    FF_TRY(ff_api_need(given.flow_id, "flow_id", reterr));
+    job->in = in;
+    in->expected_revision = given.expected_revision;
+    FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
+    FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
+    return ff_grow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr);
+}
+
+static ff_status grow_take(struct ff_client *client, const struct ff_job *job, void *result,
+                           struct ff_error *reterr)
+{
+    const struct ff_flow_grow_out *const out = job->out;
+    const struct ff_flow_grow_in *const in = job->in;
+    struct ff_flow_made *const made = &((struct ff_flow_answer *)result)->made;
+
+    (void)client;
+    made->created = out->node_count > 0;
+    made->revision = out->revision;
+    return answer(&in->graph.shape, out->ids, in->flow_id, made, reterr);
+}
+
+const struct ff_bulk_type ff_flow_grow_type = {
+    .op = FF_OP_FLOW_GROW,
+    .max = 1,
+    .result_bytes = sizeof(struct ff_flow_answer),
+    .bytes = flow_bytes,
+    .fill = grow_fill,
+    .take = grow_take,
+};
+
+static ff_status make(struct ff_client *client, const struct ff_bulk_type *type,
+                      const struct ff_flow_request *request, struct ff_flow_made *ret,
+                      struct ff_error *reterr)
+{
+    struct ff_flow_answer made;
+
+    if (!request || !ret)
+        return ff_fail_field(reterr, FF_INVALID, request ? "ret" : "request",
+                             "the request or the place for its answer is missing");
+    FF_TRY(ff_call_one(client, type, request, &made, reterr));
+    *ret = made.made;
     return FF_OK;
+}
+
+ff_status ff_local_flow_create(struct ff_client *client, const struct ff_flow_request *request,
+                               struct ff_flow_made *ret, struct ff_error *reterr)
+{
+    return make(client, &ff_flow_create_type, request, ret, reterr);
 }
 
 ff_status ff_local_flow_grow(struct ff_client *client, const struct ff_flow_request *request,
                              struct ff_flow_made *ret, struct ff_error *reterr)
 {
-    FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
-    struct ff_flow_request given;
-    struct ff_flow_grow_in *in;
-    FF_AUTO(made_done) struct ff_flow_made made = {0};
+    return make(client, &ff_flow_grow_type, request, ret, reterr);
+}
 
-    FF_TRY(take_request(request, ret, &given, reterr));
-    FF_TRY(ff_api_need(given.flow_id, "flow_id", reterr));
-    job = ff_job_new(FF_OP_FLOW_GROW, bytes_of(&given));
-    in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
+/* ---- cancel -----------------------------------------------------------------------------------
+ */
+
+static ff_status cancel_fill(struct ff_client *client, struct ff_job *job, const void *items,
+                             size_t index, struct ff_error *reterr)
+{
+    const struct ff_flow_ending *const item = (const struct ff_flow_ending *)items + index;
+    struct ff_flow_cancel_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+
+    (void)client;
     if (!in)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    FF_TRY(ff_api_need(item->flow_id, "flow_id", reterr));
     job->in = in;
-    in->expected_revision = given.expected_revision;
-    FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
-    FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
-    FF_TRY(ff_grow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr));
-    FF_TRY(answer_new(&in->graph.shape, &made, reterr));
-    FF_TRY(ff_call_one(client, &job, reterr));
+    in->reason = ff_job_text(job, item->reason);
+    in->by = ff_job_text(job, item->by ? item->by : FF_BY_OPERATOR);
+    FF_TRY(ff_flow_id_parse(ff_str_of(item->flow_id), &in->flow_id, reterr));
+    FF_TRY(cancel_policy_of(item->policy, &in->policy, reterr));
+    return ff_flow_cancel_check(in, reterr);
+}
 
-    const struct ff_flow_grow_out *const out = job->out;
-    in = job->in;
-    made.created = out->node_count > 0;
-    made.revision = out->revision;
-    answer_fill(&made, out->ids, in->flow_id);
-    *ret = made;
-    made.memory = NULL;
+static ff_status cancel_take(struct ff_client *client, const struct ff_job *job, void *result,
+                             struct ff_error *reterr)
+{
+    const struct ff_flow_cancel_out *const out = job->out;
+    struct ff_flow_cancelled *const cancelled = &((struct ff_flow_ended *)result)->cancelled;
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+
+    (void)client;
+    if (!memory)
+        return untold(reterr);
+    *cancelled = (struct ff_flow_cancelled){
+        .state = ff_flow_state_name(out->state),
+        .policy = ff_flow_cancel_name(out->policy),
+        .reason = ff_api_text(&memory->arena, out->reason),
+        .node_count = out->node_count,
+        .ended_count = out->ended_count,
+    };
+    if (memory->arena.failed)
+        return untold(reterr);
+    cancelled->memory = FF_STEAL(memory);
     return FF_OK;
 }
+
+const struct ff_bulk_type ff_flow_cancel_type = {
+    .op = FF_OP_FLOW_CANCEL,
+    .max = 1,
+    .result_bytes = sizeof(struct ff_flow_ended),
+    .fill = cancel_fill,
+    .take = cancel_take,
+};
 
 ff_status ff_local_flow_cancel(struct ff_client *client, const char *flow_id, const char *reason,
                                const char *policy, struct ff_flow_cancelled *ret,
                                struct ff_error *reterr)
 {
-    FF_AUTO(ff_job_freep) struct ff_job *job = NULL;
-    struct ff_flow_cancel_in *in;
+    const struct ff_flow_ending item = {.flow_id = flow_id, .reason = reason, .policy = policy};
+    struct ff_flow_ended ended;
 
-    FF_TRY(ff_api_need(flow_id, "flow_id", reterr));
-    job = ff_job_new(FF_OP_FLOW_CANCEL, 0);
-    in = job ? ff_arena_alloc(&job->arena, sizeof *in) : NULL;
-    if (!in)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
-    job->in = in;
-    in->reason = ff_job_text(job, reason);
-    in->by = FF_STR(FF_BY_OPERATOR);
-    FF_TRY(ff_flow_id_parse(ff_str_of(flow_id), &in->flow_id, reterr));
-    FF_TRY(cancel_policy_of(policy, &in->policy, reterr));
-    FF_TRY(ff_flow_cancel_check(in, reterr));
-    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
-    char *const first_reason =
-        memory ? ff_arena_alloc(&memory->arena, FF_REASON_BYTES_MAX + 1) : NULL;
-    if (!first_reason)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
-    FF_TRY(ff_call_one(client, &job, reterr));
-    if (!ret)
-        return FF_OK;
-
-    const struct ff_flow_cancel_out *const out = job->out;
-    memcpy(first_reason, out->reason.ptr ? out->reason.ptr : "", out->reason.len);
-    *ret = (struct ff_flow_cancelled){
-        .state = ff_flow_state_name(out->state),
-        .policy = ff_flow_cancel_name(out->policy),
-        .reason = ff_str_is_null(out->reason) ? NULL : first_reason,
-        .node_count = out->node_count,
-        .ended_count = out->ended_count,
-    };
-    ret->memory = FF_STEAL(memory);
+    FF_TRY(ff_call_one(client, &ff_flow_cancel_type, &item, &ended, reterr));
+    if (ret)
+        *ret = ended.cancelled;
+    else
+        ff_answer_free(&ended.cancelled);
     return FF_OK;
 }

@@ -178,28 +178,32 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
     return ff_submit_prepare(in, settings, &job->arena, reterr);
 }
 
-static void submit_take(const struct ff_job *job, void *result)
+static ff_status submit_take(struct ff_client *client, const struct ff_job *job, void *result,
+                             struct ff_error *reterr)
 {
     const struct ff_submit_out *const out = job->out;
     struct ff_submitted *const submitted = result;
 
+    (void)client;
+    (void)reterr;
     ff_exec_id_text(out->id, submitted->execution_id);
     submitted->public_state = ff_state_public_name(out->state);
     submitted->created = out->created;
+    return FF_OK;
 }
+
+const struct ff_bulk_type ff_submit_type = {
+    .op = FF_OP_EXECUTION_SUBMIT,
+    .max = FF_SUBMIT_MAX,
+    .result_bytes = sizeof(struct ff_submitted),
+    .large_from = LARGE_FROM,
+    .bytes = submit_bytes,
+    .fill = submit_fill,
+    .take = submit_take,
+};
 
 ff_status ff_local_submit(struct ff_client *client, const struct ff_submission *items, size_t count,
                           struct ff_submitted *ret_items, struct ff_error *reterr)
 {
-    static const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_SUBMIT,
-        .max = FF_SUBMIT_MAX,
-        .result_bytes = sizeof *ret_items,
-        .large_from = LARGE_FROM,
-        .bytes = submit_bytes,
-        .fill = submit_fill,
-        .take = submit_take,
-    };
-
-    return ff_bulk_call(client, &type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_submit_type, items, count, ret_items, reterr);
 }

@@ -54,13 +54,6 @@ static ff_status no_memory(struct ff_error *reterr)
     return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
 }
 
-static size_t no_bytes(const void *items, size_t index)
-{
-    (void)items;
-    (void)index;
-    return 0;
-}
-
 static struct ff_task_result *fresh(void *result)
 {
     struct ff_task_result *const task = result;
@@ -70,30 +63,34 @@ static struct ff_task_result *fresh(void *result)
     return task;
 }
 
-static void state_take(const struct ff_job *job, void *result)
+static ff_status state_take(struct ff_client *client, const struct ff_job *job, void *result,
+                            struct ff_error *reterr)
 {
     const struct ff_state_out *const out = job->out;
     struct ff_task_result *const task = fresh(result);
 
+    (void)client;
+    (void)reterr;
     task->public_state = ff_state_public_name(out->state);
     task->retry_at_ms = out->retry_at_ms;
+    return FF_OK;
 }
 
-static void nothing_take(const struct ff_job *job, void *result)
+static ff_status nothing_take(struct ff_client *client, const struct ff_job *job, void *result,
+                              struct ff_error *reterr)
 {
+    (void)client;
     (void)job;
+    (void)reterr;
     (void)fresh(result);
+    return FF_OK;
 }
 
-static ff_status call(struct ff_client *client, struct ff_bulk_type type, const void *items,
-                      size_t count, struct ff_task_result *results, struct ff_error *reterr)
-{
-    type.max = FF_TASKS_MAX;
-    type.result_bytes = sizeof *results;
-    if (!type.bytes)
-        type.bytes = no_bytes;
-    return ff_bulk_call(client, &type, items, count, results, reterr);
-}
+#define TASK_TYPE(op_, fill_, ...)                                                                 \
+    {                                                                                              \
+        .op = FF_OP_EXECUTION_##op_, .max = FF_TASKS_MAX,                                          \
+        .result_bytes = sizeof(struct ff_task_result), .fill = fill_, __VA_ARGS__                  \
+    }
 
 /* ---- renew ------------------------------------------------------------------------------------
  */
@@ -112,20 +109,23 @@ static ff_status renew_fill(struct ff_client *client, struct ff_job *job, const 
     return ff_renew_check(in, reterr);
 }
 
-static void renew_take(const struct ff_job *job, void *result)
+static ff_status renew_take(struct ff_client *client, const struct ff_job *job, void *result,
+                            struct ff_error *reterr)
 {
     const struct ff_renew_out *const out = job->out;
 
+    (void)client;
+    (void)reterr;
     fresh(result)->lease_expires_at_ms = out->lease_expires_at_ms;
+    return FF_OK;
 }
+
+const struct ff_bulk_type ff_renew_type = TASK_TYPE(RENEW, renew_fill, .take = renew_take);
 
 ff_status ff_local_renew(struct ff_client *client, const struct ff_renewal *items, size_t count,
                          struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_RENEW, .fill = renew_fill, .take = renew_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_renew_type, items, count, ret_items, reterr);
 }
 
 /* ---- complete ---------------------------------------------------------------------------------
@@ -157,15 +157,13 @@ static ff_status complete_fill(struct ff_client *client, struct ff_job *job, con
     return ff_complete_check(in, settings, reterr);
 }
 
+const struct ff_bulk_type ff_complete_type =
+    TASK_TYPE(COMPLETE, complete_fill, .take = state_take, .bytes = complete_bytes);
+
 ff_status ff_local_complete(struct ff_client *client, const struct ff_completion *items,
                             size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {.op = FF_OP_EXECUTION_COMPLETE,
-                                      .bytes = complete_bytes,
-                                      .fill = complete_fill,
-                                      .take = state_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_complete_type, items, count, ret_items, reterr);
 }
 
 /* ---- fail -------------------------------------------------------------------------------------
@@ -191,13 +189,12 @@ static ff_status fail_fill(struct ff_client *client, struct ff_job *job, const v
     return ff_fail_check(in, reterr);
 }
 
+const struct ff_bulk_type ff_fail_type = TASK_TYPE(FAIL, fail_fill, .take = state_take);
+
 ff_status ff_local_fail_task(struct ff_client *client, const struct ff_failure *items, size_t count,
                              struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_FAIL, .fill = fail_fill, .take = state_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_fail_type, items, count, ret_items, reterr);
 }
 
 /* ---- progress ---------------------------------------------------------------------------------
@@ -219,13 +216,13 @@ static ff_status progress_fill(struct ff_client *client, struct ff_job *job, con
     return ff_progress_check(in, reterr);
 }
 
+const struct ff_bulk_type ff_progress_type =
+    TASK_TYPE(PROGRESS, progress_fill, .take = nothing_take);
+
 ff_status ff_local_progress(struct ff_client *client, const struct ff_progress_note *items,
                             size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_PROGRESS, .fill = progress_fill, .take = nothing_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_progress_type, items, count, ret_items, reterr);
 }
 
 /* ---- delay and release ------------------------------------------------------------------------
@@ -246,13 +243,12 @@ static ff_status delay_fill(struct ff_client *client, struct ff_job *job, const 
     return ff_delay_check(in, reterr);
 }
 
+const struct ff_bulk_type ff_delay_type = TASK_TYPE(DELAY, delay_fill, .take = state_take);
+
 ff_status ff_local_delay(struct ff_client *client, const struct ff_postponement *items,
                          size_t count, struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_DELAY, .fill = delay_fill, .take = state_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_delay_type, items, count, ret_items, reterr);
 }
 
 static ff_status release_fill(struct ff_client *client, struct ff_job *job, const void *items,
@@ -270,11 +266,10 @@ static ff_status release_fill(struct ff_client *client, struct ff_job *job, cons
     return ff_release_check(in, reterr);
 }
 
+const struct ff_bulk_type ff_release_type = TASK_TYPE(RELEASE, release_fill, .take = state_take);
+
 ff_status ff_local_release(struct ff_client *client, const struct ff_giveback *items, size_t count,
                            struct ff_task_result *ret_items, struct ff_error *reterr)
 {
-    const struct ff_bulk_type type = {
-        .op = FF_OP_EXECUTION_RELEASE, .fill = release_fill, .take = state_take};
-
-    return call(client, type, items, count, ret_items, reterr);
+    return ff_bulk_call(client, &ff_release_type, items, count, ret_items, reterr);
 }

@@ -56,13 +56,21 @@ static void take_back(struct ff_engine *engine, struct ff_job *job)
     job->ctx = job->inner_ctx;
 }
 
+size_t ff_engine_submit_all(struct ff_engine *engine, struct ff_job *const *jobs, size_t count,
+                            struct ff_error *reterr)
+{
+    size_t taken;
+
+    hand_over(engine, jobs, count);
+    taken = ff_queue_push(&engine->queue, jobs, count, reterr);
+    for (size_t i = taken; i < count; i++) /* those taken are not ours any more */
+        take_back(engine, jobs[i]);
+    return taken;
+}
+
 ff_status ff_engine_submit(struct ff_engine *engine, struct ff_job *job, struct ff_error *reterr)
 {
-    hand_over(engine, &job, 1);
-    if (ff_queue_push(&engine->queue, &job, 1, reterr) == 1)
-        return FF_OK;
-    take_back(engine, job);
-    return reterr->status;
+    return ff_engine_submit_all(engine, &job, 1, reterr) == 1 ? FF_OK : reterr->status;
 }
 
 ff_giving_up ff_engine_give_up(struct ff_engine *engine, struct ff_job *job)
@@ -204,10 +212,8 @@ static void queue_all(struct ff_engine *engine, struct ff_job **jobs, size_t cou
         jobs[i]->done = slot_done;
         jobs[i]->ctx = &slots[i];
     }
-    hand_over(engine, jobs, count);
-    taken = ff_queue_push(&engine->queue, jobs, count, &error);
-    for (size_t i = taken; i < count; i++) { /* those taken are not ours any more */
-        take_back(engine, jobs[i]);
+    taken = ff_engine_submit_all(engine, jobs, count, &error);
+    for (size_t i = taken; i < count; i++) {
         jobs[i]->status = error.status;
         jobs[i]->error = error;
         pthread_mutex_lock(&waiter->lock);

@@ -37,6 +37,10 @@ void ff_engine_free(struct ff_engine *engine);
 /* Mints the job's seed and queues it. On failure the job is still the caller's. */
 FF_MUST_CHECK ff_status ff_engine_submit(struct ff_engine *engine, struct ff_job *job,
                                          struct ff_error *reterr);
+/* The same for many, in their order; returns how many were taken. The others are still the
+ * caller's, and reterr says why. */
+size_t ff_engine_submit_all(struct ff_engine *engine, struct ff_job *const *jobs, size_t count,
+                            struct ff_error *reterr);
 typedef enum ff_giving_up {
     FF_GAVE_UP_YOURS, /* certainly not applied; the job is the caller's, `done` is not called */
     FF_GAVE_UP_NOT_APPLIED, /* certainly not applied; `done` will still be called */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * async.h -- the calls that change something, without a thread that waits for them.
+ *
+ * Items become jobs, `done` hears when all of them have answered, then the answers are taken. The
+ * blocking calls of flowfabric.h are made of the same types. For clients in process only.
+ * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
+#ifndef FF_API_ASYNC_H
+#define FF_API_ASYNC_H
+
+#include "api/client.h"
+#include "engine/job.h"
+
+/* How the items of a call become jobs and their answers become results. Results start with status
+ * and error, as ff_submitted and ff_task_result do. */
+struct ff_bulk_type {
+    ff_op_id op;
+    size_t max;
+    size_t result_bytes;
+    size_t large_from; /* more items than this go to the second executor; 0: never */
+    size_t (*bytes)(const void *items, size_t index); /* NULL: next to nothing */
+    /* Fill job->in, with copies of everything; names the field it does not like. May ask the store.
+     */
+    ff_status (*fill)(struct ff_client *client, struct ff_job *job, const void *items, size_t index,
+                      struct ff_error *reterr);
+    /* May ask the store. Not FF_OK: the item's answer after all. */
+    ff_status (*take)(struct ff_client *client, const struct ff_job *job, void *result,
+                      struct ff_error *reterr);
+};
+struct ff_item_head {
+    ff_status status;
+    struct ff_error error;
+};
+
+extern const struct ff_bulk_type ff_submit_type; /* ff_submission, ff_submitted */
+
+/* ff_renewal, ff_completion, ff_failure, ff_progress_note, ff_postponement, ff_giveback; all answer
+ * ff_task_result. */
+extern const struct ff_bulk_type ff_renew_type, ff_complete_type, ff_fail_type, ff_progress_type,
+    ff_delay_type, ff_release_type;
+
+/* What an operator does to one execution or lane; each type uses its part. */
+struct ff_operation {
+    const char *execution_id; /* or the lane */
+    const char *by;           /* NULL: operator */
+    const char *reason;
+    int64_t priority;
+    const struct ff_tag_pair *tags; /* value NULL: remove */
+    size_t tag_count;
+    bool paused;
+    const struct ff_replay_request *replay; /* its execution_id and reason count */
+};
+struct ff_operated {
+    ff_status status;
+    struct ff_error error;
+    const char *public_state;
+    int32_t generation;
+    int64_t lease_epoch; /* revoke: of the lease that was revoked */
+};
+extern const struct ff_bulk_type ff_cancel_type, ff_priority_type, ff_replay_type, ff_revoke_type,
+    ff_tags_type, ff_lane_type;
+
+/* ff_claim_request; one at a time. */
+struct ff_claimed {
+    ff_status status;
+    struct ff_error error;
+    struct ff_tasks tasks; /* ff_answer_free */
+};
+extern const struct ff_bulk_type ff_claim_type;
+
+/* ff_flow_request; one at a time. */
+struct ff_flow_answer {
+    ff_status status;
+    struct ff_error error;
+    struct ff_flow_made made; /* ff_answer_free */
+};
+extern const struct ff_bulk_type ff_flow_create_type, ff_flow_grow_type;
+
+struct ff_flow_ending {
+    const char *flow_id, *reason, *policy;
+    const char *by; /* NULL: operator */
+};
+struct ff_flow_ended {
+    ff_status status;
+    struct ff_error error;
+    struct ff_flow_cancelled cancelled; /* ff_answer_free */
+};
+extern const struct ff_bulk_type ff_flow_cancel_type;
+
+/* --- calls ----------------------------------------------------------------------------------- */
+
+/* Waits for the answers, at most the client's time limit. */
+FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type,
+                                     const void *items, size_t count, void *results,
+                                     struct ff_error *reterr);
+
+struct ff_async;
+/* `done` is called once, on a thread of the engine or before this returns: it may hand over to
+ * somebody, and must not call anything of this file. Not FF_OK: nothing has been started, and it is
+ * not called. */
+FF_MUST_CHECK ff_status ff_async_start(struct ff_client *client, const struct ff_bulk_type *type,
+                                       const void *items, size_t count, void (*done)(void *ctx),
+                                       void *ctx, struct ff_async **ret, struct ff_error *reterr);
+/* After `done`: results as ff_bulk_call leaves them. Once. */
+FF_MUST_CHECK ff_status ff_async_take(struct ff_async *async, void *results,
+                                      struct ff_error *reterr);
+/* Nobody waits for the answer any more. True: it was not applied, and `done` will not be called
+ * (for calls of one item only); false: it will be. Not after `done`. */
+bool ff_async_give_up(struct ff_async *async);
+/* After `done`, or a give_up that said true. NULL is allowed. */
+void ff_async_free(struct ff_async *async);
+
+#endif
