@@ -10,6 +10,7 @@
 #include "api/async.h"
 #include "api/client.h"
 #include "engine/engine.h"
+#include "model/cursor.h"
 #include "model/ids.h"
 #include "model/policy.h"
 
@@ -94,8 +95,8 @@ FF_MUST_CHECK ff_status ff_filter_take(const struct ff_filter *given, struct ff_
 void ff_list_cursor(int64_t created_at_ms, struct ff_uuid uuid, char out[FF_CURSOR_BYTES]);
 FF_MUST_CHECK ff_status ff_list_cursor_read(const char *text, int64_t *ret_created_at_ms,
                                             struct ff_uuid *ret_uuid, struct ff_error *reterr);
-void ff_event_cursor(int64_t event_id, char out[19]);
-FF_MUST_CHECK ff_status ff_event_cursor_read(const char *text, int64_t *ret_event_id,
-                                             struct ff_error *reterr);
+/* An event row as callers see it; texts in the arena. */
+void ff_event_info_of_row(struct ff_arena *arena, const struct ff_event *row,
+                          struct ff_event_info *out);
 
 #endif

@@ -19,7 +19,6 @@
 #define PREFIX_DIGITS_MIN 4
 #define CANDIDATES_SHOWN  5
 #define LIST_CURSOR_MARK  0x01
-#define EVENT_CURSOR_MARK 0x02
 
 ff_status ff_api_read(struct ff_client *client, struct ff_arena *arena, int block,
                       const struct ff_value *params, size_t param_count, struct ff_read *ret,
@@ -147,24 +146,5 @@ ff_status ff_list_cursor_read(const char *text, int64_t *ret_created_at_ms,
         return ff_fail_field(reterr, FF_BAD_CURSOR, "cursor", "cursor is not one of ours");
     *ret_created_at_ms = ff_get_be_i64(bytes + 1);
     memcpy(ret_uuid->b, bytes + 9, sizeof ret_uuid->b);
-    return FF_OK;
-}
-
-void ff_event_cursor(int64_t event_id, char out[19])
-{
-    uint8_t bytes[9] = {EVENT_CURSOR_MARK};
-
-    ff_put_be_i64(bytes + 1, event_id);
-    ff_hex_encode(bytes, sizeof bytes, out);
-}
-
-ff_status ff_event_cursor_read(const char *text, int64_t *ret_event_id, struct ff_error *reterr)
-{
-    uint8_t bytes[9];
-
-    if (!ff_hex_decode(ff_str_of(text), bytes, sizeof bytes) || bytes[0] != EVENT_CURSOR_MARK ||
-        ff_get_be_i64(bytes + 1) < 0)
-        return ff_fail_field(reterr, FF_BAD_CURSOR, "cursor", "cursor is not one of ours");
-    *ret_event_id = ff_get_be_i64(bytes + 1);
     return FF_OK;
 }

@@ -16,8 +16,8 @@
 
 #include "base/banned.h"
 
-static void event_from_row(struct ff_arena *arena, const struct ff_event *row,
-                           struct ff_event_info *out)
+void ff_event_info_of_row(struct ff_arena *arena, const struct ff_event *row,
+                          struct ff_event_info *out)
 {
     const struct ff_exec_id id = {.partition = row->partition_key, .uuid = row->execution_id};
 
@@ -131,7 +131,7 @@ static ff_status page_fill(const struct page *page, struct ff_event_list *ret,
     if (has_first)
         submitted(page->arena, row, &items[count++]);
     for (size_t i = 0; i < read.row_count && count < (size_t)page->limit; i++)
-        event_from_row(page->arena, read.rows[i], &items[count++]);
+        ff_event_info_of_row(page->arena, read.rows[i], &items[count++]);
     *ret = (struct ff_event_list){.count = count, .items = items};
     if (all > count && count)
         memcpy(ret->next_cursor, items[count - 1].cursor, sizeof items[count - 1].cursor);

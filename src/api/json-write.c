@@ -107,6 +107,8 @@ static const struct {
     {"operator", "priority_changed", "by", "old_priority", "new_priority"},
     {"operator", "replayed", "reason", "generation", NULL},
     {"operator", NULL, "reason", NULL, NULL},
+    {"flow", NULL, "reason", "revision", NULL},
+    {"log", "reset", NULL, "last_event_id", NULL},
 };
 
 static void put_meant(struct ff_json_maker *data, const struct ff_event_info *event)
@@ -149,6 +151,10 @@ static json_t *event_data(const struct ff_event_info *event)
         ff_json_put_i64(&data, "lease_epoch", event->lease_epoch);
     if (event->prev_owner)
         ff_json_put_text(&data, "prev_owner", event->prev_owner);
+    if (strcmp(event->kind, "lease") == 0 && strcmp(event->type, "reclaimed") == 0) {
+        ff_json_put_text(&data, "new_owner", event->worker_instance_id);
+        ff_json_put_text(&data, "new_lease_id", event->lease_id);
+    }
     put_meant(&data, event);
     return ff_json_made(&data);
 }

@@ -84,6 +84,13 @@
 #define FF_RECONCILE_AGE_MS   15000
 #define FF_DRAIN_AGE_MS       10000
 
+/* The event log. */
+#define FF_EVENT_PAGE        256
+#define FF_FOLLOW_EVENTS_MAX 1024      /* that wait for one follower */
+#define FF_FOLLOW_BYTES_MAX  (1 << 20) /* the same, but for the last event */
+#define FF_FOLLOW_SLOW_MS    60000     /* with a full buffer; then it is emptied, with a notice */
+#define FF_LOG_JUMP          INT64_C(4294967296) /* over ids that a lost copy may have given out */
+
 #define FF_PARTITIONS 256
 
 #endif

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/supervisor.h"
+#include "engine/tail.h"
 
 #include <pthread.h>
 
@@ -48,12 +49,13 @@ struct ff_engine {
     pthread_cond_t reader_free;
     struct ff_executor executors[FF_EXECUTORS_MAX];
     size_t executor_count;
-    pthread_t threads[FF_EXECUTORS_MAX + 1];
+    pthread_t threads[FF_EXECUTORS_MAX + 2];
     size_t thread_count;
     struct ff_reader readers[FF_READERS_MAX];
     size_t reader_count;
     struct ff_supervisor supervisor;
     struct ff_cascade cascade;
+    struct ff_tail *tail;
     struct ff_contact contact;
     struct ff_list parked;        /* claims that found nothing and may wait */
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */

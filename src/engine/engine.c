@@ -113,19 +113,39 @@ static void *supervisor_main(void *arg)
     return NULL;
 }
 
-static ff_status start_threads(struct ff_engine *engine, struct ff_error *reterr)
+static void *tail_main(void *arg)
 {
-    for (size_t i = 0; i < engine->executor_count; i++) {
-        if (pthread_create(&engine->threads[engine->thread_count], NULL, executor_main,
-                           &engine->executors[i]) != 0)
-            return ff_fail(reterr, FF_NO_MEMORY, "cannot start a thread");
-        engine->thread_count++;
+    struct ff_tail *const tail = arg;
+    struct ff_engine *const engine = tail->engine;
+
+    while (!atomic_load(&engine->stopping)) {
+        bool waiting;
+        const int64_t at_ms = ff_tail_step(tail, &waiting);
+        const int64_t ms = ff_max_i64(0, at_ms - ff_engine_mono_ms(engine));
+
+        if (waiting)
+            tail->session->ops->wait(tail->session, ff_min_i64(ms, STORE_WAIT_MS));
+        else
+            ff_tail_sleep(tail, ff_min_i64(ms, STORE_WAIT_MS * 600));
     }
-    if (pthread_create(&engine->threads[engine->thread_count], NULL, supervisor_main,
-                       &engine->supervisor) != 0)
+    return NULL;
+}
+
+static ff_status start_thread(struct ff_engine *engine, void *(*run)(void *), void *arg,
+                              struct ff_error *reterr)
+{
+    if (pthread_create(&engine->threads[engine->thread_count], NULL, run, arg) != 0)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot start a thread");
     engine->thread_count++;
     return FF_OK;
+}
+
+static ff_status start_threads(struct ff_engine *engine, struct ff_error *reterr)
+{
+    for (size_t i = 0; i < engine->executor_count; i++)
+        FF_TRY(start_thread(engine, executor_main, &engine->executors[i], reterr));
+    FF_TRY(start_thread(engine, supervisor_main, &engine->supervisor, reterr));
+    return start_thread(engine, tail_main, engine->tail, reterr);
 }
 
 /* --- making --- */
@@ -156,7 +176,8 @@ static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr
         FF_TRY(engine->store->ops->session_new(engine->store, &engine->readers[i].session, reterr));
         engine->reader_count++;
     }
-    return ff_supervisor_init(&engine->supervisor, engine, reterr);
+    FF_TRY(ff_supervisor_init(&engine->supervisor, engine, reterr));
+    return ff_tail_new(engine, &engine->tail, reterr);
 }
 
 /* A claim right after the start must know which capability sets there are. */
@@ -226,6 +247,8 @@ static void stop_threads(struct ff_engine *engine)
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
     ff_queue_wake(&engine->queue);
+    if (engine->tail)
+        ff_tail_stop(engine->tail);
     for (size_t i = 0; i < engine->thread_count; i++)
         pthread_join(engine->threads[i], NULL);
     engine->thread_count = 0;
@@ -261,6 +284,7 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
     if (engine->supervisor.pulsing)
         engine->supervisor.session->ops->abandon(engine->supervisor.session,
                                                  &engine->supervisor.call);
+    ff_tail_close(FF_STEAL(engine->tail));
     ff_list_init(&left);
     while (ff_queue_take(&engine->queue, FF_TAKE_ALL, SIZE_MAX, &left) > 0 ||
            ff_queue_take(&engine->queue, FF_TAKE_PATIENT, SIZE_MAX, &left) > 0)
@@ -276,6 +300,7 @@ void ff_engine_free(struct ff_engine *engine)
         (void)ff_engine_close(engine, 0);
     else
         stop_threads(engine);
+    ff_tail_close(FF_STEAL(engine->tail));
     for (size_t i = 0; i < engine->executor_count; i++)
         ff_executor_done(&engine->executors[i]);
     for (size_t i = 0; i < engine->reader_count; i++)
@@ -323,7 +348,7 @@ void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out)
 int64_t ff_engine_step(struct ff_engine *engine, int *ret_waiting)
 {
     int64_t next_ms = INT64_MAX;
-    bool pulse_waiting;
+    bool pulse_waiting, tail_waiting;
 
     *ret_waiting = 0;
     for (size_t i = 0; i < engine->executor_count; i++) {
@@ -344,6 +369,7 @@ int64_t ff_engine_step(struct ff_engine *engine, int *ret_waiting)
         }
     }
     next_ms = ff_min_i64(next_ms, ff_supervisor_step(&engine->supervisor, &pulse_waiting));
-    *ret_waiting += pulse_waiting ? 1 : 0;
+    next_ms = ff_min_i64(next_ms, ff_tail_step(engine->tail, &tail_waiting));
+    *ret_waiting += (pulse_waiting ? 1 : 0) + (tail_waiting ? 1 : 0);
     return next_ms;
 }

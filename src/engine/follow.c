@@ -1,17 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * follow.c -- followers of the log.
+ * follow.c -- followers of the log: where each stands, what waits for it, and how much of that.
  *
- * Tests: tests/unit/test_tail.c. */
+ * A follower is up to date when it stands where the tailer does; then it shares the tailer's pages.
+ * If its buffer has no room it stays behind, and gets pages of its own once there is room again:
+ * nobody waits for it. What must stay true: a follower's place moves only over events it has been
+ * given or does not want; its buffer never holds more than limits.h allows.
+ * Tests: tests/unit/test_tail.c, tests/events. */
 #include "engine/follow.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/codec.h"
+#include "base/encode.h"
 #include "base/error.h"
+#include "base/limits.h"
+#include "engine/engine-int.h"
+#include "engine/tail.h"
+#include "model/cursor.h"
+#include "model/events.h"
 
 #include "base/banned.h"
+
+#define MATCH_BYTES 1024
+
+/* An event or a notice that waits to be taken. */
+struct item {
+    struct ff_list_node link;
+    ff_notice notice;
+    int64_t cursor;
+    size_t bytes;
+    struct ff_event event; /* its texts follow the struct */
+};
+
+struct ff_follow {
+    struct ff_list_node link;
+    struct ff_tail *tail;
+    struct ff_event_match match;
+    struct ff_arena arena; /* texts of the match */
+    int64_t after;         /* as asked for */
+    void (*ready)(void *ctx);
+    void *ctx;
+    uint64_t born;              /* begins with a head of this number, or a later one */
+    bool started;               /* `at` is known */
+    bool told;                  /* `ready` was called and nothing has been taken since */
+    bool dropped;               /* was too slow: reads nothing before it takes again */
+    ff_status failed;           /* FF_OK, FF_GAP or FF_CLOSED */
+    int64_t oldest_id;          /* for FF_GAP */
+    int64_t at;                 /* has been given, or does not want, everything up to here */
+    int64_t goal;               /* caught up when it stands here */
+    int64_t taken_id;           /* the cursor of the last take */
+    int64_t full_since_mono_ms; /* 0: it has room */
+    struct ff_list items;
+    size_t count, bytes;
+};
 
 const char *ff_notice_name(ff_notice notice)
 {
     static const char *const names[] = {
+        [FF_NOTICE_NONE] = NULL,
         [FF_NOTICE_DISCONNECTED] = "disconnected",
         [FF_NOTICE_RESET] = "reset",
         [FF_NOTICE_GAP] = "gap",
@@ -20,40 +69,434 @@ const char *ff_notice_name(ff_notice notice)
     return names[notice];
 }
 
+static struct ff_follow *follow_of(struct ff_list_node *node)
+{
+    return ff_list_item(node, struct ff_follow, link);
+}
+
+static void tell(struct ff_follow *follow)
+{
+    if (follow->told)
+        return;
+    follow->told = true;
+    follow->ready(follow->ctx);
+}
+
+/* --- the buffer --- */
+
+static void item_drop(struct ff_follow *follow, struct item *item)
+{
+    ff_list_remove(&item->link);
+    follow->count--;
+    follow->bytes -= item->bytes;
+    ff_free(item);
+}
+
+static void drop_all(struct ff_follow *follow)
+{
+    while (!ff_list_empty(&follow->items))
+        item_drop(follow, ff_list_item(ff_list_first(&follow->items), struct item, link));
+}
+
+/* Where the texts of an event stand in its struct. */
+static const size_t text_offsets[] = {
+    offsetof(struct ff_event, namespace),  offsetof(struct ff_event, instance_tag),
+    offsetof(struct ff_event, worker_id),  offsetof(struct ff_event, worker_instance_id),
+    offsetof(struct ff_event, prev_owner), offsetof(struct ff_event, note),
+};
+
+static struct ff_str *text_at(struct ff_event *event, size_t nth)
+{
+    return (struct ff_str *)(void *)((char *)event + text_offsets[nth]);
+}
+
+static struct item *item_new(const struct ff_event *event)
+{
+    struct ff_event copy = *event;
+    size_t bytes = sizeof(struct item);
+    struct item *item;
+    char *texts;
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(text_offsets); i++)
+        bytes += text_at(&copy, i)->len;
+    item = ff_malloc(bytes);
+    if (!item)
+        return NULL;
+    memset(item, 0, sizeof *item);
+    item->bytes = bytes;
+    item->cursor = event->event_id;
+    texts = (char *)(item + 1);
+    for (size_t i = 0; i < FF_ARRAY_LEN(text_offsets); i++) {
+        struct ff_str *const text = text_at(&copy, i);
+
+        if (text->ptr) {
+            memcpy(texts, text->ptr, text->len);
+            text->ptr = texts;
+            texts += text->len;
+        }
+    }
+    item->event = copy;
+    return item;
+}
+
+static void push(struct ff_follow *follow, struct item *item)
+{
+    ff_list_push_back(&follow->items, &item->link);
+    follow->count++;
+    follow->bytes += item->bytes;
+    tell(follow);
+}
+
+static bool has_room(const struct ff_follow *follow)
+{
+    return follow->count < FF_FOLLOW_EVENTS_MAX && follow->bytes < FF_FOLLOW_BYTES_MAX;
+}
+
+/* Is there so much room that a page of its own is worth reading? */
+static bool has_room_for_page(const struct ff_follow *follow)
+{
+    return follow->count + FF_EVENT_PAGE <= FF_FOLLOW_EVENTS_MAX &&
+           follow->bytes < FF_FOLLOW_BYTES_MAX / 2;
+}
+
+/* Notices are few: one of a kind is enough between two events. */
+static void push_notice(struct ff_follow *follow, ff_notice notice)
+{
+    struct ff_list_node *const last = follow->items.head.prev;
+    struct item *item;
+
+    if (follow->count && ff_list_item(last, struct item, link)->notice == notice) {
+        ff_list_item(last, struct item, link)->cursor = follow->at;
+        return;
+    }
+    item = ff_calloc(1, sizeof *item);
+    if (!item)
+        return; /* a notice is a courtesy */
+    item->notice = notice;
+    item->bytes = sizeof *item;
+    item->cursor = follow->at;
+    push(follow, item);
+}
+
+/* --- delivering; all with the tailer's lock held --- */
+
+static bool is_live(const struct ff_follow *follow)
+{
+    return follow->started && !follow->failed && !follow->dropped &&
+           follow->at >= follow->tail->position;
+}
+
+static bool is_reset_for(const struct ff_follow *follow, const struct ff_event *event)
+{
+    return event->kind == FF_EVENT_LOG && event->type == FF_EVENT_LOG_RESET &&
+           event->num_a != FF_NULL64 && event->num_a < follow->at;
+}
+
+/* False: there is no room, or no memory; the follower stays where it is. */
+static bool give(struct ff_follow *follow, const struct ff_event *event)
+{
+    struct item *item;
+
+    if (event->event_id <= follow->at)
+        return true;
+    if (is_reset_for(follow, event))
+        push_notice(follow, FF_NOTICE_RESET);
+    if (ff_event_matches(&follow->match, event)) {
+        item = has_room(follow) ? item_new(event) : NULL;
+        if (!item)
+            return false;
+        push(follow, item);
+    }
+    follow->at = event->event_id;
+    return true;
+}
+
+void ff_follow_deliver(struct ff_follow *follow, const struct ff_page *page)
+{
+    const bool was_caught_up = follow->at >= follow->goal;
+
+    for (size_t i = 0; i < page->count; i++)
+        if (!give(follow, page->events[i])) {
+            if (!follow->full_since_mono_ms)
+                follow->full_since_mono_ms = ff_engine_mono_ms(follow->tail->engine);
+            return;
+        }
+    follow->at = ff_max_i64(follow->at, page->upto);
+    if (!was_caught_up && follow->at >= follow->goal)
+        tell(follow);
+}
+
+void ff_follow_deliver_live(struct ff_tail *tail, const struct ff_page *page)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        if (is_live(follow_of(node)))
+            ff_follow_deliver(follow_of(node), page);
+    }
+}
+
+static void fail(struct ff_follow *follow, ff_status status, int64_t oldest_id)
+{
+    follow->failed = status;
+    follow->oldest_id = oldest_id;
+    tell(follow);
+}
+
+static void begin(struct ff_follow *follow)
+{
+    struct ff_tail *const tail = follow->tail;
+
+    if (follow->after == FF_AFTER_NOW)
+        follow->at = tail->horizon;
+    else if (follow->after == FF_AFTER_START)
+        follow->at = tail->floor_id - 1;
+    else
+        follow->at = follow->after;
+    if (follow->at + 1 < tail->floor_id || follow->at > ff_max_i64(tail->given_id, tail->horizon)) {
+        fail(follow, FF_GAP, tail->floor_id - 1);
+        return;
+    }
+    follow->goal = tail->horizon;
+    follow->taken_id = follow->at;
+    follow->started = true;
+    tell(follow);
+}
+
+void ff_follow_settle(struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+
+        if (!follow->started && !follow->failed && follow->born <= tail->settled_poll)
+            begin(follow);
+    }
+}
+
+void ff_follow_lost(struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+
+        if (follow->started && !follow->failed && !follow->dropped)
+            push_notice(follow, FF_NOTICE_DISCONNECTED);
+    }
+}
+
+void ff_follow_floor(struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+
+        if (!follow->started || follow->failed || follow->at + 1 >= tail->floor_id)
+            continue;
+        follow->at = tail->floor_id - 1;
+        push_notice(follow, FF_NOTICE_GAP);
+    }
+}
+
+void ff_follow_close(struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        if (!follow_of(node)->failed)
+            fail(follow_of(node), FF_CLOSED, 0);
+    }
+}
+
+int64_t ff_follow_expire(struct ff_tail *tail, int64_t mono_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+        const int64_t until_ms = follow->full_since_mono_ms + FF_FOLLOW_SLOW_MS;
+
+        if (!follow->full_since_mono_ms || follow->dropped)
+            continue;
+        if (until_ms > mono_ms) {
+            next_ms = ff_min_i64(next_ms, until_ms);
+            continue;
+        }
+        drop_all(follow);
+        follow->dropped = true;
+        follow->at = follow->taken_id;
+        push_notice(follow, FF_NOTICE_DISCONNECTED);
+    }
+    return next_ms;
+}
+
+struct ff_follow *ff_follow_next_lagging(struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+
+        if (!follow->started || follow->failed || follow->dropped || follow->at >= tail->position ||
+            !has_room_for_page(follow))
+            continue;
+        ff_list_remove(node); /* the others come first next time */
+        ff_list_push_back(&tail->follows, node);
+        return follow;
+    }
+    return NULL;
+}
+
+bool ff_follow_any_live(const struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        if (is_live(follow_of(node)))
+            return true;
+    }
+    return false;
+}
+
+bool ff_follow_any_starting(const struct ff_tail *tail)
+{
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        if (!follow_of(node)->started && !follow_of(node)->failed)
+            return true;
+    }
+    return false;
+}
+
+int64_t ff_follow_at(const struct ff_follow *follow)
+{
+    return follow->at;
+}
+
+const struct ff_event_match *ff_follow_match(const struct ff_follow *follow)
+{
+    return &follow->match;
+}
+
+/* --- the ways in --- */
+
 ff_status ff_follow_new(struct ff_engine *engine, const struct ff_follow_in *in,
                         struct ff_follow **ret, struct ff_error *reterr)
 {
-    (void)engine;
-    (void)in;
-    (void)ret;
-    return ff_fail(reterr, FF_UNAVAILABLE, "the log cannot be followed yet");
+    struct ff_tail *const tail = engine->tail;
+    struct ff_follow *const follow = ff_calloc(1, sizeof *follow);
+    bool joined;
+
+    if (!follow)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a follower");
+    ff_list_init(&follow->items);
+    ff_arena_init(&follow->arena, 256, MATCH_BYTES);
+    follow->tail = tail;
+    follow->match = in->match;
+    follow->match.namespace = ff_arena_str(&follow->arena, in->match.namespace);
+    follow->match.instance_tag = ff_arena_str(&follow->arena, in->match.instance_tag);
+    follow->after = in->after;
+    follow->ready = in->ready;
+    follow->ctx = in->ctx;
+    pthread_mutex_lock(&tail->lock);
+    joined = !follow->arena.failed && ff_tail_join(tail);
+    if (joined) {
+        follow->born = tail->polls + 1;
+        tail->follow_count++;
+        ff_list_push_back(&tail->follows, &follow->link);
+    }
+    pthread_mutex_unlock(&tail->lock);
+    if (!joined) {
+        const bool no_memory = follow->arena.failed;
+
+        ff_arena_done(&follow->arena);
+        ff_free(follow);
+        return no_memory ? ff_fail(reterr, FF_NO_MEMORY, "cannot hold a follower")
+                         : ff_fail(reterr, FF_CLOSED, "engine is closing");
+    }
+    *ret = follow;
+    return FF_OK;
+}
+
+void ff_follow_free(struct ff_follow *follow)
+{
+    struct ff_tail *tail;
+
+    if (!follow)
+        return;
+    tail = follow->tail;
+    pthread_mutex_lock(&tail->lock);
+    ff_list_remove(&follow->link);
+    if (tail->reading_for == follow)
+        tail->reading_for = NULL;
+    tail->follow_count--;
+    ff_tail_leave(tail);
+    drop_all(follow);
+    ff_arena_done(&follow->arena);
+    ff_free(follow);
+}
+
+static ff_status refusal(const struct ff_follow *follow, struct ff_error *reterr)
+{
+    if (follow->failed == FF_CLOSED)
+        return ff_fail(reterr, FF_CLOSED, "engine is closing");
+    (void)ff_fail_field(reterr, FF_GAP, "after", "%s",
+                        follow->after > follow->oldest_id
+                            ? "cursor is of another log: this one has not come so far"
+                            : "events behind this cursor are no longer kept");
+    if (reterr)
+        ff_event_cursor(follow->oldest_id, reterr->oldest);
+    return FF_GAP;
+}
+
+static void take_items(struct ff_follow *follow, struct ff_arena *arena, size_t max,
+                       struct ff_followed *ret)
+{
+    ret->items = ff_arena_array(arena, ff_min_size(max, follow->count), sizeof *ret->items);
+    while (ret->items && ret->count < max && !ff_list_empty(&follow->items)) {
+        struct item *const item = ff_list_item(ff_list_first(&follow->items), struct item, link);
+        struct ff_event *const out = &ret->items[ret->count];
+
+        if (item->notice && ret->count)
+            break; /* in its place: with the next take */
+        if (item->notice) {
+            ret->notice = item->notice;
+            ret->cursor = item->cursor;
+            item_drop(follow, item);
+            break;
+        }
+        *out = item->event;
+        for (size_t i = 0; i < FF_ARRAY_LEN(text_offsets); i++)
+            *text_at(out, i) = ff_arena_str(arena, *text_at(&item->event, i));
+        if (arena->failed)
+            break; /* it stays for the next take */
+        ret->cursor = item->cursor;
+        ret->count++;
+        item_drop(follow, item);
+    }
 }
 
 ff_status ff_follow_take(struct ff_follow *follow, struct ff_arena *arena, size_t max,
                          struct ff_followed *ret, struct ff_error *reterr)
 {
-    (void)follow;
-    (void)arena;
-    (void)max;
-    (void)ret;
-    return ff_fail(reterr, FF_CLOSED, "the log cannot be followed yet");
-}
+    struct ff_tail *const tail = follow->tail;
+    ff_status status = FF_OK;
 
-void ff_follow_free(struct ff_follow *follow)
-{
-    (void)follow;
-}
-
-ff_status ff_end_wait_new(struct ff_engine *engine, const struct ff_end_wait_in *in,
-                          struct ff_end_wait **ret, struct ff_error *reterr)
-{
-    (void)engine;
-    (void)in;
-    (void)ret;
-    return ff_fail(reterr, FF_UNAVAILABLE, "the log cannot be followed yet");
-}
-
-void ff_end_wait_free(struct ff_end_wait *wait)
-{
-    (void)wait;
+    *ret = (struct ff_followed){.cursor = follow->taken_id};
+    pthread_mutex_lock(&tail->lock);
+    follow->told = false;
+    if (follow->failed) {
+        status = refusal(follow, reterr);
+    } else {
+        take_items(follow, arena, max, ret);
+        if (follow->count == 0 && follow->started && !ret->notice)
+            ret->cursor = follow->at;
+        follow->taken_id = ret->cursor;
+        follow->full_since_mono_ms = 0;
+        follow->dropped = false;
+        ret->started = follow->started;
+        ret->caught_up = follow->started && follow->count == 0 && follow->at >= follow->goal;
+        ret->more = follow->count > 0;
+        if (follow->at < tail->position)
+            pthread_cond_signal(&tail->changed); /* there is room for another page */
+    }
+    pthread_mutex_unlock(&tail->lock);
+    return status == FF_OK ? ff_arena_check(arena, reterr) : status;
 }

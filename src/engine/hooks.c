@@ -266,6 +266,8 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     if (slots)
         (void)ff_engine_unpark(engine, slots);
     ff_cascade_committed(engine, batch);
+    if (batch->rows.event_count > 0)
+        ff_tail_wake(engine->tail);
     if (engine->store->facts.notify) {
         engine->store->ops->notify(engine->store);
         atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);

@@ -482,6 +482,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
     };
     ff_engine_contact(engine, supervisor->pulse.now_ms);
+    ff_tail_seen(engine->tail, cells[FF_OUT_PULSE_EVENT_ID].as.i64);
     learn_contact(engine, cells[FF_OUT_PULSE_CONTACT].as.str);
     pthread_mutex_lock(&engine->lock);
     more_capsets = (size_t)supervisor->pulse.capset_count > engine->capset_count;
@@ -574,7 +575,7 @@ static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
     pthread_mutex_lock(&engine->lock);
     for (int id = 0; engine->options.loops && id < FF_LOOP_COUNT; id++)
         next_ms = ff_min_i64(next_ms, loop_time(supervisor, (ff_loop_id)id, mono_ms));
-    if (!ff_list_empty(&engine->parked))
+    if (!ff_list_empty(&engine->parked) || ff_tail_followed(engine->tail))
         next_ms = ff_min_i64(next_ms, mono_ms + NOTIFIED_MS);
     pthread_mutex_unlock(&engine->lock);
     if (atomic_load(&engine->hint_until_mono_ms) > mono_ms)
@@ -595,6 +596,7 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
     struct ff_engine *const engine = supervisor->engine;
     const int64_t mono_ms = ff_engine_mono_ms(engine);
     bool due[FF_LOOP_COUNT] = {false};
+    const bool followed = ff_tail_followed(engine->tail);
     bool parked;
 
     if (supervisor->pulsing &&
@@ -602,13 +604,16 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
         read_ended(supervisor, mono_ms);
     pthread_mutex_lock(&engine->lock);
     parked = !ff_list_empty(&engine->parked);
-    if (parked && engine->store->facts.shared && !engine->store->facts.notify)
+    if (followed || (parked && engine->store->facts.shared && !engine->store->facts.notify))
         supervisor->next_pulse_mono_ms =
             ff_min_i64(supervisor->next_pulse_mono_ms, mono_ms + PULSE_BUSY_MS);
     choose_ticks(supervisor, mono_ms, due);
     pthread_mutex_unlock(&engine->lock);
-    if ((parked || hint_waits(engine, mono_ms)) && engine->store->ops->notified(engine->store))
+    if ((parked || followed || hint_waits(engine, mono_ms)) &&
+        engine->store->ops->notified(engine->store)) {
         ff_engine_unpark(engine, UINT64_MAX);
+        ff_tail_wake(engine->tail);
+    }
     if (!supervisor->pulsing)
         next_read(supervisor, mono_ms);
     if (engine->options.loops)

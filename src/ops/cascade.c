@@ -120,9 +120,9 @@ void ff_flow_settle(struct ff_work *work, struct ff_flow *flow, bool all_leaves_
     assert(ff_flow_ended(flow) == flow->node_count);
     ff_flow_touch(work, flow);
     flow->finished_at_ms = flow->changed_at_ms;
-    if (flow->state != FF_FLOW_RUNNING)
-        return; /* a cancelled flow stays one */
-    if (all_leaves_completed)
+    if (flow->state != FF_FLOW_RUNNING) /* a cancelled flow stays one */
+        (void)ff_flow_event(work, flow, FF_EVENT_FLOW_ENDED);
+    else if (all_leaves_completed)
         ff_flow_move(work, flow, FF_FLOW_COMPLETED, FF_EVENT_FLOW_COMPLETED);
     else
         ff_flow_move(work, flow, FF_FLOW_FAILED, FF_EVENT_FLOW_FAILED);

@@ -20,7 +20,8 @@
 
 struct kept {
     struct kept *next;
-    struct ff_memory *answer; /* NULL: `bytes` follow */
+    struct ff_memory *answer;      /* NULL: `bytes` follow */
+    void (*release)(void *memory); /* NULL: nothing hangs on them */
     _Alignas(max_align_t) unsigned char bytes[];
 };
 
@@ -87,6 +88,14 @@ void *keep(struct test *t, size_t bytes)
     return kept_new(t, bytes)->bytes;
 }
 
+void *keep_until(struct test *t, size_t bytes, void (*release)(void *memory))
+{
+    struct kept *const kept = kept_new(t, bytes);
+
+    kept->release = release;
+    return kept->bytes;
+}
+
 void keep_answer(struct test *t, struct ff_memory *memory)
 {
     kept_new(t, 0)->answer = memory;
@@ -106,6 +115,8 @@ static void kept_free(struct test *t)
         struct kept *const kept = t->kept;
 
         t->kept = kept->next;
+        if (kept->release)
+            kept->release(kept->bytes);
         ff_answer_free(&kept->answer);
         free(kept);
     }

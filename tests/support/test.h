@@ -57,6 +57,8 @@ _Noreturn void test_fail(struct test *t, const char *file, int line, const char 
 
 /* Zeroed memory that lives until the end of the test. */
 void *keep(struct test *t, size_t bytes);
+/* The same, and release(memory) is called then. */
+void *keep_until(struct test *t, size_t bytes, void (*release)(void *memory));
 /* An answer of the library (its first member is the memory), freed at the end of the test. */
 void keep_answer(struct test *t, struct ff_memory *memory);
 /* Frees all of that early: nobody may use it any more. For tests that run for long. */

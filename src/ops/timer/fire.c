@@ -96,7 +96,8 @@ static void lapse(struct ff_work *work, struct ff_execution *execution,
     }
     /* Lease id and epoch stay: the old holder may come back until somebody claims. */
     ff_execution_move(work, execution, FF_STATE_RECLAIMABLE);
-    (void)ff_lease_event(work, execution, FF_EVENT_LEASE_EXPIRED, NULL);
+    ff_lease_event(work, execution, FF_EVENT_LEASE_EXPIRED, NULL)->prev_owner =
+        execution->worker_instance_id;
 }
 
 static void promote(struct ff_work *work, struct ff_execution *execution)

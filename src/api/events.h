@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * events.h -- what the calls that follow the log share.
+ *
+ * For src/api, and for a server that follows without blocking. Tests: tests/conformance/event_*.c.
+ */
+#ifndef FF_API_EVENTS_H
+#define FF_API_EVENTS_H
+
+#include "api/api-int.h"
+#include "engine/follow.h"
+
+#include <pthread.h>
+
+/* The filter as the engine wants it; its texts are borrowed from the caller's. */
+FF_MUST_CHECK ff_status ff_event_match_of(struct ff_client *client,
+                                          const struct ff_event_filter *given,
+                                          struct ff_event_match *ret, struct ff_error *reterr);
+/* A cursor, "start", or nothing for now. */
+FF_MUST_CHECK ff_status ff_event_after_of(const char *text, int64_t *ret_after,
+                                          struct ff_error *reterr);
+/* What was taken, as callers see it. */
+FF_MUST_CHECK ff_status ff_event_infos(struct ff_arena *arena, const struct ff_followed *taken,
+                                       struct ff_event_info **ret, struct ff_error *reterr);
+
+/* A follower somebody can wait for. */
+struct ff_reading {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_ready;
+    struct ff_follow *follow;
+};
+FF_MUST_CHECK ff_status ff_reading_init(struct ff_reading *reading, struct ff_client *client,
+                                        struct ff_follow_in *in, struct ff_error *reterr);
+void ff_reading_done(struct ff_reading *reading);
+/* False: time is over. True: something may have come since the last wait. */
+bool ff_reading_wait(struct ff_reading *reading, int64_t until_mono_ms);
+void ff_reading_wake(struct ff_reading *reading);
+
+#endif
