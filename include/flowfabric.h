@@ -77,7 +77,13 @@ struct ff_str {
     X(DUPLICATE_INPUT_EDGE, 2, 400, 0, "duplicate_input_edge", "two edges replace one input")      \
     X(NODE_DIFFERS,        4, 409, 0, "node_differs",        "node exists and is another one")     \
     X(EDGE_INTO_EXISTING,  4, 409, 0, "edge_into_existing",  "edge ends at an earlier node")       \
-    X(UNSUPPORTED,         2, 501, 0, "unsupported",         "not possible with this client")
+    X(UNSUPPORTED,         2, 501, 0, "unsupported",         "not possible with this client")      \
+    X(UNAUTHORIZED,        4, 401, 0, "unauthorized",        "a token is needed")                  \
+    X(FORBIDDEN,           4, 403, 0, "forbidden",           "not allowed")                        \
+    X(METHOD_NOT_ALLOWED,  2, 405, 0, "method_not_allowed",  "no such method here")                \
+    X(UNSUPPORTED_TYPE,    2, 415, 0, "unsupported_type",    "body must be application/json")      \
+    X(MISDIRECTED,         2, 421, 0, "misdirected",         "request is for another host")        \
+    X(HEAD_TOO_LARGE,      2, 431, 0, "head_too_large",      "path or headers are too long")
 // clang-format on
 
 typedef enum ff_status {

@@ -95,19 +95,26 @@ FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_b
                                      struct ff_error *reterr);
 
 struct ff_async;
-/* `done` is called once, on a thread of the engine or before this returns: it may hand over to
- * somebody, and must not call anything of this file. Not FF_OK: nothing has been started, and it is
- * not called. */
-FF_MUST_CHECK ff_status ff_async_start(struct ff_client *client, const struct ff_bulk_type *type,
-                                       const void *items, size_t count, void (*done)(void *ctx),
-                                       void *ctx, struct ff_async **ret, struct ff_error *reterr);
+/* Makes the jobs. `done` will be called once, on a thread of the engine or inside of ff_async_go:
+ * it may hand over to somebody, and must not call anything of this file. */
+FF_MUST_CHECK ff_status ff_async_new(struct ff_client *client, const struct ff_bulk_type *type,
+                                     const void *items, size_t count, void (*done)(void *ctx),
+                                     void *ctx, struct ff_async **ret, struct ff_error *reterr);
+void ff_async_go(struct ff_async *async);
 /* After `done`: results as ff_bulk_call leaves them. Once. */
 FF_MUST_CHECK ff_status ff_async_take(struct ff_async *async, void *results,
                                       struct ff_error *reterr);
 /* Nobody waits for the answer any more. True: it was not applied, and `done` will not be called
- * (for calls of one item only); false: it will be. Not after `done`. */
+ * (for calls of one item only); false: it will be, after ff_async_go. The results are
+ * not to be taken after true. */
 bool ff_async_give_up(struct ff_async *async);
-/* After `done`, or a give_up that said true. NULL is allowed. */
+/* Before ff_async_go, after `done`, or after a give_up that said true. NULL is allowed. */
 void ff_async_free(struct ff_async *async);
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+/* FF_OK: the store answers. */
+FF_MUST_CHECK ff_status ff_ping(struct ff_client *client, int64_t timeout_ms,
+                                struct ff_error *reterr);
 
 #endif

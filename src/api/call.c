@@ -204,7 +204,28 @@ static void async_job_done(struct ff_job *job, void *ctx)
     async_unref(ctx);
 }
 
-static void async_hand_over(struct ff_async *async)
+ff_status ff_async_new(struct ff_client *client, const struct ff_bulk_type *type, const void *items,
+                       size_t count, void (*done)(void *ctx), void *ctx, struct ff_async **ret,
+                       struct ff_error *reterr)
+{
+    struct ff_async *const async = ff_calloc(1, sizeof *async);
+    ff_status status;
+
+    if (!async)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+    status = trip_init(&async->trip, client, type, items, count, reterr);
+    if (status != FF_OK) {
+        ff_async_free(async);
+        return status;
+    }
+    async->done = done;
+    async->ctx = ctx;
+    async->pending = 1;
+    *ret = async;
+    return FF_OK;
+}
+
+void ff_async_go(struct ff_async *async)
 {
     struct ff_client *const client = async->trip.client;
     struct ff_job **const jobs = async->trip.jobs;
@@ -224,30 +245,8 @@ static void async_hand_over(struct ff_async *async)
         jobs[i]->status = error.status;
         jobs[i]->error = error;
     }
-    atomic_fetch_sub(&async->pending, count - taken); /* never the last: the starter holds one */
-}
-
-ff_status ff_async_start(struct ff_client *client, const struct ff_bulk_type *type,
-                         const void *items, size_t count, void (*done)(void *ctx), void *ctx,
-                         struct ff_async **ret, struct ff_error *reterr)
-{
-    struct ff_async *const async = ff_calloc(1, sizeof *async);
-    ff_status status;
-
-    if (!async)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
-    status = trip_init(&async->trip, client, type, items, count, reterr);
-    if (status != FF_OK) {
-        ff_async_free(async);
-        return status;
-    }
-    async->done = done;
-    async->ctx = ctx;
-    async->pending = 1;
-    *ret = async;
-    async_hand_over(async);
+    atomic_fetch_sub(&async->pending, count - taken); /* never the last: we hold one */
     async_unref(async);
-    return FF_OK;
 }
 
 ff_status ff_async_take(struct ff_async *async, void *results, struct ff_error *reterr)

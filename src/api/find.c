@@ -44,6 +44,16 @@ ff_status ff_api_now(struct ff_client *client, int64_t *ret_now_ms, struct ff_er
     return FF_OK;
 }
 
+ff_status ff_ping(struct ff_client *client, int64_t timeout_ms, struct ff_error *reterr)
+{
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+
+    if (!memory)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot ask for the time");
+    struct ff_read read = {.block = FF_SQL_CLOCK, .arena = &memory->arena};
+    return ff_engine_read(client->engine, &read, timeout_ms, reterr);
+}
+
 /* The range of uuids that start with the hex digits of `text`; false if it is not such a text. */
 static bool prefix_range(struct ff_str text, struct ff_uuid *first, struct ff_uuid *last)
 {

@@ -24,7 +24,9 @@ json_t *ff_json_problem(ff_status status, const struct ff_error *error)
     ff_json_put_i64(&made, "status", ff_status_http(status));
     ff_json_put_text(&made, "detail", error ? error->message : ff_status_text(status));
     ff_json_put_text(&made, "code", ff_status_code(status));
-    ff_json_put_bool(&made, "retryable", ff_status_retryable(status));
+    ff_json_put_bool(&made, "retryable",
+                     ff_status_retryable(status) ||
+                         (status == FF_OUTCOME_UNKNOWN && error && error->repeatable));
     if (error && error->field[0])
         ff_json_put_text(&made, "field", error->field);
     if (error && error->outcome[0])

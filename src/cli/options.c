@@ -22,6 +22,10 @@ const ff_opt ff_common_options[] = {FF_OPT_STORE, FF_OPT_SERVER, FF_OPT_JSON, FF
     FF_OPT_NAMESPACE, FF_OPT_LANE, FF_OPT_KIND, FF_OPT_STATE, FF_OPT_FLOW, FF_OPT_WORKER,          \
         FF_OPT_TAG, FF_OPT_AFTER, FF_OPT_BEFORE
 
+static const ff_opt serve_takes[] = {
+    FF_OPT_LISTEN,    FF_OPT_TOKEN_FILE, FF_OPT_TLS_CERT, FF_OPT_TLS_KEY,  FF_OPT_HOST,
+    FF_OPT_LOG,       FF_OPT_LOG_LEVEL,  FF_OPT_GRACE,    FF_OPT_BODY_MAX, FF_OPT_CONN_MAX,
+    FF_OPT_RETENTION, FF_OPT_MIGRATE,    FF_OPT_CONFIG,   FF_OPT_COUNT};
 static const ff_opt submit_takes[] = {
     FF_OPT_KIND,     FF_OPT_LANE,        FF_OPT_NAMESPACE,  FF_OPT_INPUT,
     FF_OPT_PRIORITY, FF_OPT_TAG,         FF_OPT_KEY,        FF_OPT_ID,
@@ -40,6 +44,13 @@ static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT}
 static const ff_opt nothing[] = {FF_OPT_COUNT};
 
 const struct ff_verb ff_verbs[] = {
+    {"serve", "", 0, 0, "run the server: HTTP, timers and scanners on a store",
+     "Prints where it listens. Without a token it listens on loopback only. Tokens come from "
+     "--token-file, or from FF_TOKEN: one token that may do everything. A line of the file is NAME "
+     "TOKEN SCOPES [NAMESPACES]; scopes are read, submit, work and admin, lists are joined by "
+     "commas, the first namespace is the default. SIGTERM and SIGINT let requests finish; leases "
+     "stay valid.",
+     serve_takes, ff_run_serve},
     {"submit", "", 0, 0, "hand in an execution, or many",
      "Prints the id. With --bulk each item is an object as in the HTTP API (kind, lane, input, "
      "tags, policy, ...); one bad item never fails the others. The same --key or --id again gives "

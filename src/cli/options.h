@@ -37,6 +37,7 @@ extern const size_t ff_verb_count;
 extern const ff_opt ff_common_options[];
 const struct ff_verb *ff_verb_named(const char *name);
 
+int ff_run_serve(struct ff_cli *cli);
 int ff_run_submit(struct ff_cli *cli);
 int ff_run_ls(struct ff_cli *cli);
 int ff_run_show(struct ff_cli *cli);

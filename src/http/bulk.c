@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bulk.c -- calls with many items. */
+#include "http/bulk.h"
+
+#include <string.h>
+
+#include "api/async.h"
+#include "base/error.h"
+
+#include "base/banned.h"
+
+struct bulk {
+    const struct ff_bulk_route *route;
+    size_t count;               /* items of the request */
+    struct ff_item_head *heads; /* why an item was not even tried */
+    size_t made;                /* items that were */
+    char *items;
+};
+
+static json_t *results_json(const struct bulk *bulk, const char *results, char *untried)
+{
+    const size_t bytes = bulk->route->type->result_bytes;
+    json_t *const array = json_array();
+    size_t at = 0;
+
+    for (size_t i = 0; array && i < bulk->count; i++) {
+        const void *result = results + at * bytes;
+
+        if (bulk->heads[i].status != FF_OK) {
+            memcpy(untried, &bulk->heads[i], sizeof bulk->heads[i]);
+            result = untried;
+        } else {
+            at++;
+        }
+        if (json_array_append_new(array, bulk->route->write(result)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static bool answer(struct ff_request *request, const char *results)
+{
+    const struct bulk *const bulk = request->state;
+    char *const untried = ff_arena_alloc(&request->arena, bulk->route->type->result_bytes);
+    struct ff_json_maker made = ff_json_make();
+
+    ff_json_put(&made, "results", untried ? results_json(bulk, results, untried) : NULL);
+    return ff_answer_json(request, 200, ff_json_made(&made));
+}
+
+static bool after(struct ff_request *request)
+{
+    const struct bulk *const bulk = request->state;
+    char *const results =
+        ff_arena_array(&request->arena, bulk->made, bulk->route->type->result_bytes);
+    struct ff_error error;
+
+    if (!results)
+        return ff_answer_fail(request, FF_OUTCOME_UNKNOWN, NULL, "cannot hold the results");
+    /* Items in doubt say so themselves. */
+    const ff_status status = ff_async_take(request->async, results, &error);
+    if (status != FF_OK && status != FF_OUTCOME_UNKNOWN)
+        return ff_answer_error(request, status, &error);
+    return answer(request, results);
+}
+
+static void read_items(struct ff_request *request, struct bulk *bulk, const json_t *items)
+{
+    const struct ff_bulk_route *const route = bulk->route;
+
+    for (size_t i = 0; i < bulk->count; i++) {
+        void *const item = bulk->items + bulk->made * route->item->bytes;
+        struct ff_item_head *const head = &bulk->heads[i];
+
+        head->status = ff_shape_read(route->item, json_array_get(items, i), NULL, &request->arena,
+                                     item, &head->error);
+        if (head->status == FF_OK && route->check)
+            head->status = route->check(request, item, &head->error);
+        bulk->made += head->status == FF_OK;
+    }
+}
+
+bool ff_bulk_run(struct ff_request *request, const struct ff_bulk_route *route, const json_t *items)
+{
+    struct bulk *const bulk = ff_arena_alloc(&request->arena, sizeof *bulk);
+
+    if (!bulk)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
+    *bulk = (struct bulk){.route = route, .count = json_array_size(items)};
+    bulk->heads = ff_arena_array(&request->arena, bulk->count, sizeof *bulk->heads);
+    bulk->items = ff_arena_array(&request->arena, bulk->count, route->item->bytes);
+    request->state = bulk;
+    if (!bulk->heads || !bulk->items)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold %zu items", bulk->count);
+    read_items(request, bulk, items);
+    if (!bulk->made)
+        return answer(request, NULL);
+    return !ff_request_start(request, route->type, bulk->items, bulk->made, after);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bulk.h -- calls with many items: one result per item, one bad item never fails the others.
+ *
+ * Private to src/http. Tests: tests/e2e/test_http.py. */
+#ifndef FF_HTTP_BULK_H
+#define FF_HTTP_BULK_H
+
+#include "http/request.h"
+
+struct ff_bulk_route {
+    const struct ff_bulk_type *type;
+    const struct ff_shape *item;
+    /* What the shape does not tell; may change the item. NULL: nothing. */
+    ff_status (*check)(struct ff_request *request, void *item, struct ff_error *reterr);
+    json_t *(*write)(const void *result);
+};
+
+/* Answers 200 {"results": [...]}. */
+bool ff_bulk_run(struct ff_request *request, const struct ff_bulk_route *route,
+                 const json_t *items);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * execution.c -- routes of executions.
+ *
+ * Tests: tests/e2e/test_http.py. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/async.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "http/bulk.h"
+#include "http/handlers.h"
+#include "http/server-int.h"
+
+#include "base/banned.h"
+
+void ff_execution_link(const char *execution_id, const char *tail, char out[96])
+{
+    const char *const close = strchr(execution_id, '}');
+
+    if (execution_id[0] == '{' && close)
+        (void)snprintf(out, 96, "/v1/executions/%.*s%s%s", (int)(close - execution_id - 1),
+                       execution_id + 1, close + 1, tail);
+    else
+        (void)snprintf(out, 96, "/v1/executions/%.48s%s", execution_id, tail);
+}
+
+bool ff_request_sees(struct ff_request *request, const char *execution_id)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list list = {0};
+    struct ff_error error;
+
+    if (!request->token || !request->token->namespace_count)
+        return true;
+    const ff_status status = ff_get(request->server->client, execution_id, &list, &error);
+    if (status == FF_OK && ff_token_allows(request->token, list.items[0].ns))
+        return true;
+    if (status == FF_OK)
+        (void)ff_answer_fail(request, FF_NOT_FOUND, NULL, "no execution '%.64s'", execution_id);
+    else
+        (void)ff_answer_error(request, status, &error);
+    return false;
+}
+
+/* ---- submitting -------------------------------------------------------------------------------
+ */
+
+static ff_status submission_check(struct ff_request *request, void *item, struct ff_error *reterr)
+{
+    struct ff_submission *const submission = item;
+    const struct ff_token *const token = request->token;
+
+    if (!submission->ns && token && token->namespace_count)
+        submission->ns = token->namespaces[0];
+    if (!ff_token_allows(token, submission->ns))
+        return ff_fail_field(reterr, FF_NOT_FOUND, "namespace", "no namespace '%.128s'",
+                             submission->ns);
+    return FF_OK;
+}
+
+static json_t *submitted_json(const void *result)
+{
+    return ff_json_submitted(result);
+}
+
+static const struct ff_bulk_route submit_route = {
+    .type = &ff_submit_type,
+    .item = &ff_shape_submission,
+    .check = submission_check,
+    .write = submitted_json,
+};
+
+static bool submitted(struct ff_request *request)
+{
+    struct ff_submitted result;
+    struct ff_error error;
+    char link[96];
+    const ff_status status = ff_async_take(request->async, &result, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (result.status != FF_OK)
+        return ff_answer_error(request, result.status, &result.error);
+    (void)ff_answer_json(request, result.created ? 201 : 200, ff_json_submitted(&result));
+    ff_execution_link(result.execution_id, "", link);
+    ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
+    return true;
+}
+
+bool ff_handle_execution_submit(struct ff_request *request)
+{
+    struct ff_submission item;
+    struct ff_items many;
+    struct ff_error error;
+
+    if (ff_reader_has(request->body, "executions")) {
+        if (!ff_request_body(request, &ff_shape_submissions, &many))
+            return true;
+        return ff_bulk_run(request, &submit_route, many.items);
+    }
+    if (!ff_request_body(request, &ff_shape_submission, &item))
+        return true;
+    const ff_status status = submission_check(request, &item, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return !ff_request_start(request, &ff_submit_type, &item, 1, submitted);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+bool ff_handle_execution_list(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list list = {0};
+    struct ff_filter_query query;
+    struct ff_error error;
+
+    if (!ff_request_query(request, &ff_shape_filter_query, &query) ||
+        !ff_request_namespace(request, query.filter.ns, &query.filter.ns))
+        return true;
+    const ff_status status = ff_list(request->server->client, &query.filter, &list, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_list(&list));
+}
+
+static bool answer_info(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list list = {0};
+    struct ff_error error;
+    const ff_status status = ff_get(request->server->client, request->params[0], &list, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (!ff_token_allows(request->token, list.items[0].ns))
+        return ff_answer_fail(request, FF_NOT_FOUND, NULL, "no execution '%.64s'",
+                              request->params[0]);
+    return ff_answer_json(request, 200, ff_json_info(&list.items[0]));
+}
+
+bool ff_handle_execution_get(struct ff_request *request)
+{
+    struct ff_wait_query query;
+
+    if (!ff_request_query(request, &ff_shape_wait_query, &query))
+        return true;
+    return answer_info(request);
+}
+
+/* What could run as script is only ever downloaded. */
+static bool is_harmless(const char *type)
+{
+    static const char *const harmless[] = {"application/json", "text/plain"};
+    const size_t len = strcspn(type, "; ");
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(harmless); i++)
+        if (strlen(harmless[i]) == len && strncasecmp(harmless[i], type, len) == 0)
+            return true;
+    return false;
+}
+
+bool ff_handle_execution_result(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_bytes bytes = {0};
+    struct ff_error error;
+
+    if (!ff_request_sees(request, request->params[0]))
+        return true;
+    const ff_status status = ff_result(request->server->client, request->params[0], &bytes, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    const char *const type = bytes.content_type ? bytes.content_type : "application/json";
+    struct ff_str data = bytes.data.ptr ? bytes.data : FF_STR("null");
+    data = ff_arena_str(&request->arena, data);
+    if (!data.ptr)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the result");
+    (void)ff_answer_bytes(request, 200, type, data);
+    if (!is_harmless(type)) {
+        ff_answer_header(request, "Content-Disposition", "attachment");
+        ff_answer_header(request, "Content-Security-Policy", "sandbox; default-src 'none'");
+    }
+    return true;
+}
+
+bool ff_handle_execution_attempts(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_attempt_list list = {0};
+    struct ff_error error;
+
+    if (!ff_request_sees(request, request->params[0]))
+        return true;
+    const ff_status status =
+        ff_attempts(request->server->client, request->params[0], &list, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_attempts(&list));
+}
+
+bool ff_handle_execution_events(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_event_list list = {0};
+    struct ff_page_query query;
+    struct ff_error error;
+
+    if (!ff_request_query(request, &ff_shape_page_query, &query) ||
+        !ff_request_sees(request, request->params[0]))
+        return true;
+    const ff_status status = ff_history(request->server->client, request->params[0], query.cursor,
+                                        query.limit, &list, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_events(&list));
+}
+
+bool ff_handle_execution_explain(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_explanation explanation = {0};
+    struct ff_error error;
+
+    if (!ff_request_sees(request, request->params[0]))
+        return true;
+    const ff_status status =
+        ff_explain(request->server->client, request->params[0], &explanation, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_explanation(&explanation));
+}
+
+/* ---- operating --------------------------------------------------------------------------------
+ */
+
+static bool operated(struct ff_request *request)
+{
+    struct ff_operated result;
+    struct ff_error error;
+    struct ff_json_maker made;
+    const ff_status status = ff_async_take(request->async, &result, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (result.status != FF_OK)
+        return ff_answer_error(request, result.status, &result.error);
+    made = ff_json_make();
+    if (result.public_state)
+        ff_json_put_text(&made, "public_state", result.public_state);
+    if (request->route == &ff_routes[FF_ROUTE_EXECUTION_REPLAY])
+        ff_json_put_i64(&made, "generation", result.generation);
+    if (request->route == &ff_routes[FF_ROUTE_EXECUTION_REVOKE])
+        ff_json_put_i64(&made, "lease_epoch", result.lease_epoch);
+    return ff_answer_json(request, 200, ff_json_made(&made));
+}
+
+static bool operate(struct ff_request *request, const struct ff_bulk_type *type,
+                    struct ff_operation *operation)
+{
+    if (!ff_request_sees(request, request->params[0]))
+        return true;
+    operation->execution_id = request->params[0];
+    operation->by = request->token ? request->token->name : NULL;
+    return !ff_request_start(request, type, operation, 1, operated);
+}
+
+static bool with_reason(struct ff_request *request, const struct ff_bulk_type *type)
+{
+    struct ff_operation operation = {0};
+    struct ff_reason_body body;
+
+    if (!ff_request_body(request, &ff_shape_reason, &body))
+        return true;
+    operation.reason = body.reason;
+    return operate(request, type, &operation);
+}
+
+bool ff_handle_execution_cancel(struct ff_request *request)
+{
+    return with_reason(request, &ff_cancel_type);
+}
+
+bool ff_handle_execution_revoke(struct ff_request *request)
+{
+    return with_reason(request, &ff_revoke_type);
+}
+
+bool ff_handle_execution_priority(struct ff_request *request)
+{
+    struct ff_operation operation = {0};
+    struct ff_priority_body body;
+
+    if (!ff_request_body(request, &ff_shape_priority, &body))
+        return true;
+    operation.priority = body.priority;
+    return operate(request, &ff_priority_type, &operation);
+}
+
+bool ff_handle_execution_replay(struct ff_request *request)
+{
+    struct ff_replay_request replay;
+    struct ff_operation operation = {.replay = &replay};
+
+    if (!ff_request_body(request, &ff_shape_replay, &replay))
+        return true;
+    replay.execution_id = request->params[0];
+    return operate(request, &ff_replay_type, &operation);
+}
+
+bool ff_handle_execution_tags(struct ff_request *request)
+{
+    struct ff_operation operation = {0};
+    struct ff_tags_body body;
+    struct ff_tag_pair *tags;
+
+    if (!ff_request_body(request, &ff_shape_tags, &body))
+        return true;
+    tags = ff_arena_array(&request->arena, body.set_count + body.remove_count, sizeof *tags);
+    if (!tags)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the tags");
+    for (size_t i = 0; i < body.set_count; i++)
+        tags[i] = body.set[i];
+    for (size_t i = 0; i < body.remove_count; i++)
+        tags[body.set_count + i] = (struct ff_tag_pair){.name = body.remove[i]};
+    operation.tags = tags;
+    operation.tag_count = body.set_count + body.remove_count;
+    return operate(request, &ff_tags_type, &operation);
+}
+
+/* ---- by filter --------------------------------------------------------------------------------
+ */
+
+static bool where(struct ff_request *request, __typeof__(ff_cancel_where) *call)
+{
+    struct ff_bulk_result result;
+    struct ff_where_body body;
+    struct ff_error error;
+
+    if (!ff_request_body(request, &ff_shape_where, &body) ||
+        !ff_request_namespace(request, body.filter.ns, &body.filter.ns))
+        return true;
+    const ff_status status =
+        call(request->server->client, &body.filter, body.reason, &result, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_bulk_result(&result));
+}
+
+bool ff_handle_execution_cancel_where(struct ff_request *request)
+{
+    return where(request, ff_cancel_where);
+}
+
+bool ff_handle_execution_replay_where(struct ff_request *request)
+{
+    return where(request, ff_replay_where);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * request.c -- one request from its first line to its answer.
+ *
+ * Stages: HEAD and BODY on the thread of libmicrohttpd, WORK on a pool while the connection is
+ * suspended, READY on libmicrohttpd's again. Tests: tests/e2e/test_http.py. */
+#include "http/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/async.h"
+#include "base/alloc.h"
+#include "base/encode.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "http/limits.h"
+#include "http/server-int.h"
+
+#include "base/banned.h"
+
+#define ARENA_CHUNK_BYTES 8192
+#define ARENA_BYTES_MAX   (192 << 20) /* body, its values, and an answer */
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+struct ff_request *ff_request_new(struct ff_server *server, struct ff_link *conn,
+                                  struct MHD_Connection *connection, const char *uri)
+{
+    const struct ff_random random = ff_random_system();
+    struct ff_request *const request = ff_calloc(1, sizeof *request);
+    uint8_t bytes[8];
+
+    if (!request)
+        return NULL;
+    ff_arena_init(&request->arena, ARENA_CHUNK_BYTES, ARENA_BYTES_MAX);
+    request->server = server;
+    request->conn = conn;
+    request->connection = connection;
+    request->started_us = now_us();
+    request->uri = ff_arena_str(&request->arena, ff_str_of(uri)).ptr;
+    ff_random_bytes(&random, bytes, sizeof bytes);
+    ff_hex_encode(bytes, sizeof bytes, request->id);
+    if (!request->uri) {
+        ff_request_free(request);
+        return NULL;
+    }
+    pthread_mutex_lock(&server->lock);
+    conn->request = request;
+    pthread_mutex_unlock(&server->lock);
+    ff_link_allow(server, conn, FF_HTTP_HEAD_MS);
+    return request;
+}
+
+void ff_request_free(struct ff_request *request)
+{
+    if (!request)
+        return;
+    if (request->drop)
+        request->drop(request);
+    ff_async_free(request->async);
+    if (request->response)
+        MHD_destroy_response(request->response);
+    json_decref(request->body);
+    json_decref(request->query);
+    ff_arena_done(&request->arena);
+    ff_free(request);
+}
+
+/* ---- on the thread of libmicrohttpd -----------------------------------------------------------
+ */
+
+static enum MHD_Result send_answer(struct ff_request *request)
+{
+    ff_link_allow(request->server, request->conn, FF_HTTP_SEND_MS);
+    if (!request->response)
+        return MHD_NO;
+    return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
+}
+
+static bool keep(struct ff_request *request, const char *data, size_t bytes)
+{
+    const size_t max = request->server->body_bytes_max;
+    const size_t need = request->raw.len + bytes;
+
+    if (need > max)
+        return ff_answer_fail(request, FF_TOO_LARGE, "body", "body has more than %zu bytes", max);
+    if (need > request->raw_cap) {
+        const size_t cap = ff_min_size(ff_max_size(need, 2 * request->raw_cap), max);
+        char *const bigger = ff_arena_grow(&request->arena, (char *)(uintptr_t)request->raw.ptr,
+                                           request->raw_cap, cap);
+
+        if (!bigger)
+            return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the body");
+        request->raw.ptr = bigger;
+        request->raw_cap = cap;
+    }
+    memcpy((char *)(uintptr_t)request->raw.ptr + request->raw.len, data, bytes);
+    request->raw.len = need;
+    return true;
+}
+
+static bool work(struct ff_request *request);
+
+static void run_step(struct ff_step *step)
+{
+    struct ff_request *const request = (struct ff_request *)(void *)step;
+
+    if (request->next(request)) {
+        request->stage = FF_REQUEST_READY;
+        MHD_resume_connection(request->connection);
+    }
+}
+
+static void to_pool(struct ff_request *request)
+{
+    const bool looks = request->route->flags & FF_ROUTE_LOOKS || request->next != work;
+
+    request->step.run = run_step;
+    ff_pool_add(looks ? request->server->look : request->server->work, &request->step);
+}
+
+enum MHD_Result ff_request_data(struct ff_request *request, const char *method, const char *data,
+                                size_t *data_bytes)
+{
+    switch (request->stage) {
+    case FF_REQUEST_HEAD:
+        (void)snprintf(request->method, sizeof request->method, "%s", method);
+        request->stage = FF_REQUEST_BODY;
+        ff_link_allow(request->server, request->conn, FF_HTTP_BODY_MS);
+        ff_request_admit(request);
+        return MHD_YES;
+    case FF_REQUEST_BODY:
+        if (*data_bytes) {
+            if (!request->response)
+                (void)keep(request, data, *data_bytes);
+            request->dropped += request->response ? *data_bytes : 0;
+            *data_bytes = 0;
+            return request->dropped > FF_HTTP_DRAIN_BYTES_MAX ? MHD_NO : MHD_YES;
+        }
+        if (request->response)
+            return send_answer(request);
+        request->stage = FF_REQUEST_WORK;
+        ff_link_allow(request->server, request->conn, -1);
+        atomic_fetch_add(&request->server->at_work, 1);
+        request->next = work;
+        MHD_suspend_connection(request->connection);
+        to_pool(request);
+        return MHD_YES;
+    case FF_REQUEST_WORK: /* resumed before its time: cannot happen */
+        return MHD_YES;
+    case FF_REQUEST_READY:
+        break;
+    }
+    return send_answer(request);
+}
+
+static void log_over(const struct ff_request *request, bool delivered, int64_t us)
+{
+    const bool went_well = delivered && request->status < 500;
+    const size_t path_len = strcspn(request->uri, "?"); /* a query may say too much */
+
+    if (went_well && request->route && request->route->flags & FF_ROUTE_QUIET)
+        return;
+    ff_log_event(
+        FF_LOG_INFO, "http", delivered ? "request" : "request was not answered",
+        FF_LOG_FIELDS(
+            ff_log_str("method", ff_str_of(request->method)),
+            ff_log_str("path", (struct ff_str){.ptr = request->uri, .len = path_len}),
+            ff_log_i64("status", request->status), ff_log_i64("us", us),
+            ff_log_str("token", ff_str_of(request->token ? request->token->name : "-")),
+            ff_log_str("request_id", ff_str_of(request->id)),
+            ff_log_str("trace_id", ff_str_of(request->trace_id[0] ? request->trace_id : "-"))));
+}
+
+void ff_request_over(struct ff_request *request, bool delivered)
+{
+    struct ff_server *const server = request->server;
+    const int64_t us = now_us() - request->started_us;
+
+    pthread_mutex_lock(&server->lock);
+    request->conn->request = NULL;
+    pthread_mutex_unlock(&server->lock);
+    ff_link_allow(server, request->conn, FF_HTTP_IDLE_MS);
+    ff_metrics_request(&server->metrics, request->route, request->status, us);
+    log_over(request, delivered, us);
+    if (!delivered && request->undelivered)
+        request->undelivered(request);
+    const bool was_at_work = request->stage >= FF_REQUEST_WORK;
+    ff_request_free(request);
+    if (was_at_work)
+        atomic_fetch_sub(&server->at_work, 1);
+}
+
+/* ---- on a pool ---------------------------------------------------------------------------------
+ */
+
+static bool work(struct ff_request *request)
+{
+    ff_request_parse(request);
+    if (request->response)
+        return true;
+    return request->route->handle(request);
+}
+
+void ff_request_wait(struct ff_request *request, ff_hurry *hurry)
+{
+    struct ff_server *const server = request->server;
+
+    pthread_mutex_lock(&server->lock);
+    request->hurry = hurry;
+    request->ended = false;
+    ff_watch_add(server, request->conn);
+    pthread_mutex_unlock(&server->lock);
+    if (server->draining)
+        ff_watch_wake(server);
+}
+
+void ff_request_go_on(struct ff_request *request, ff_handler *next)
+{
+    struct ff_server *const server = request->server;
+    bool is_mine;
+
+    pthread_mutex_lock(&server->lock);
+    if (next)
+        request->next = next;
+    request->ended = true;
+    is_mine = !request->hurrying; /* else whoever hurries it goes on */
+    if (is_mine && request->hurry) {
+        request->hurry = NULL;
+        ff_watch_remove(server, request->conn);
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (is_mine)
+        to_pool(request);
+}
+
+static void jobs_done(void *ctx)
+{
+    ff_request_go_on(ctx, NULL);
+}
+
+bool ff_request_prepare(struct ff_request *request, const struct ff_bulk_type *type,
+                        const void *items, size_t count, ff_handler *next)
+{
+    struct ff_error error;
+
+    request->next = next;
+    const ff_status status = ff_async_new(request->server->client, type, items, count, jobs_done,
+                                          request, &request->async, &error);
+    if (status == FF_OK)
+        return true;
+    (void)ff_answer_error(request, status, &error);
+    return false;
+}
+
+bool ff_request_start(struct ff_request *request, const struct ff_bulk_type *type,
+                      const void *items, size_t count, ff_handler *next)
+{
+    if (!ff_request_prepare(request, type, items, count, next))
+        return false;
+    ff_async_go(request->async);
+    return true;
+}
+
+bool ff_request_body(struct ff_request *request, const struct ff_shape *shape, void *out)
+{
+    struct ff_error error;
+    const ff_status status =
+        ff_shape_read(shape, request->body, NULL, &request->arena, out, &error);
+
+    if (status == FF_OK)
+        return true;
+    (void)ff_answer_error(request, status, &error);
+    return false;
+}
+
+bool ff_request_query(struct ff_request *request, const struct ff_shape *shape, void *out)
+{
+    struct ff_error error;
+    const ff_status status =
+        ff_shape_read(shape, request->query, NULL, &request->arena, out, &error);
+
+    if (status == FF_OK)
+        return true;
+    (void)ff_answer_error(request, status, &error);
+    return false;
+}
+
+bool ff_request_namespace(struct ff_request *request, const char *asked, const char **ret)
+{
+    const struct ff_token *const token = request->token;
+
+    if (asked && !ff_token_allows(token, asked)) {
+        (void)ff_answer_fail(request, FF_NOT_FOUND, "namespace", "no namespace '%.128s'", asked);
+        return false;
+    }
+    *ret = asked || !token || !token->namespace_count ? asked : token->namespaces[0];
+    return true;
+}

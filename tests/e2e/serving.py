@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""serving -- a real `ff serve` for tests, and a small client for it; standard library only."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+import uuid
+
+FF = os.environ.get("FF_TEST_FF") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
+PG = os.environ.get("FF_TEST_PG")
+DEADLINE_S = 60
+
+
+def wait_for(what, condition, seconds=DEADLINE_S):
+    """The first true answer of condition(), or an error that says what did not happen."""
+    until = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > until:
+            raise AssertionError(f"{what}: not within {seconds} s")
+        time.sleep(0.01)
+
+
+def postgres_url():
+    """A schema of its own on the private server."""
+    return f"{PG}{'&' if '?' in PG else '?'}schema=e2e_{uuid.uuid4().hex[:12]}"
+
+
+class Answer:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:300]!r}"
+
+
+class Client:
+    """One kept connection, like a worker's."""
+
+    def __init__(self, host, port, token=None):
+        self.host, self.port, self.token = host, port, token
+        self.connection = None
+
+    def call(self, method, path, body=None, headers=None, raw=None):
+        sent = {}
+        if self.token:
+            sent["Authorization"] = "Bearer " + self.token
+        data = raw
+        if body is not None:
+            data = json.dumps(body).encode()
+        if data is not None:
+            sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE_S)
+        try:
+            self.connection.request(method, path, body=data,
+                                    headers={k: v for k, v in sent.items() if v is not None})
+            answer = Answer(self.connection.getresponse())
+        except Exception:
+            self.close()
+            raise
+        if answer.headers.get("Connection") == "close":
+            self.close()
+        return answer
+
+    def get(self, path, **options):
+        return self.call("GET", path, **options)
+
+    def post(self, path, body=None, **options):
+        return self.call("POST", path, body=body, **options)
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+
+class Server:
+    """ff serve on a port of its own; stopped by its context."""
+
+    def __init__(self, store=None, args=(), env=None, tokens=None):
+        self.dir = tempfile.TemporaryDirectory(dir=os.environ.get("FF_TEST_TMP"))
+        self.store = store or "sqlite:" + os.path.join(self.dir.name, "ff.db")
+        self.args = list(args)
+        if tokens is not None:
+            path = os.path.join(self.dir.name, "tokens")
+            with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w",
+                      encoding="utf-8") as file:
+                file.write(tokens)
+            self.args += ["--token-file", path]
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        self.env.update(env or {})
+        self.log_path = os.path.join(self.dir.name, "log")
+        self.process = None
+        self.port = None
+        self.clients = []
+        self.start()
+
+    def start(self, listen="127.0.0.1:0"):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [FF, "serve", "--store", self.store, "--listen", listen, *self.args],
+                stdout=subprocess.PIPE, stderr=log, env=self.env, cwd=self.dir.name)
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("listening on "):
+            raise AssertionError(f"server did not start: {line}{self.log()}")
+        self.url = line.split()[2]
+        self.port = urllib.parse.urlsplit(self.url).port
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def client(self, token=None):
+        made = Client("127.0.0.1", self.port, token)
+        self.clients.append(made)
+        return made
+
+    def metric(self, name):
+        """The sum of a metric over its labels."""
+        text = self.client().get("/metrics").body.decode()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+                   if line.startswith(name + " ") or line.startswith(name + "{"))
+
+    def memory_kb(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1])
+        return 0
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self):
+        """SIGTERM; returns the exit status."""
+        for client in self.clients:
+            client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=DEADLINE_S)
+        self.process.stdout.close()
+        return code
+
+    def fsck(self):
+        done = subprocess.run([FF, "fsck", "--store", self.store], env=self.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            raise AssertionError("fsck: " + done.stdout.decode())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        code = self.stop() if self.process.poll() is None else self.process.returncode
+        log = self.log()
+        if problem[0] is None:
+            self.fsck()
+        self.dir.cleanup()
+        if problem[0] is None and (code not in (0, -signal.SIGKILL) or "Sanitizer" in log):
+            raise AssertionError(f"server ended with {code}:\n{log[-4000:]}")
+
+
+def in_thread(function, *args):
+    """Runs it beside us; the list gets its answer or the exception."""
+    got = []
+
+    def run():
+        try:
+            got.append(function(*args))
+        except Exception as problem:  # pylint: disable=broad-except
+            got.append(problem)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, got
