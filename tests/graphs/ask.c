@@ -25,9 +25,12 @@ static void say_node(struct play *p, struct words *words, int node, int at)
 
     ff_policy_init(&words->policies[at]);
     words->policies[at].has_retry_policy = true;
+    words->policies[at].lease_lapse = p->kinds[node] ? "reclaim" : "retry";
     words->policies[at].max_retries = n->max_retries;
     words->works[at] = submission();
     words->works[at].lane = p->lane;
+    if (p->kinds[node])
+        words->works[at].kind = p->kinds[node];
     words->works[at].priority = node % 7;
     words->works[at].policy = &words->policies[at];
     words->nodes[at] = (struct ff_flow_node){.name = p->names[node], .work = &words->works[at]};

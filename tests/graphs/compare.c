@@ -22,7 +22,7 @@ static int index_of(struct play *p, const char *const *names, int count, const c
     FAIL(p->t, "no state is called '%s' here", name);
 }
 
-static int node_of(struct play *p, const char *name)
+int node_named(struct play *p, const char *name)
 {
     const long node = strtol(name + 1, NULL, 10);
 
@@ -33,8 +33,8 @@ static int node_of(struct play *p, const char *name)
 
 static int edge_of(struct play *p, const struct ff_flow_edge_info *info)
 {
-    const int to = node_of(p, info->to);
-    const int from = node_of(p, info->from);
+    const int to = node_named(p, info->to);
+    const int from = node_named(p, info->from);
     int e = p->m.nodes[to].first_in;
 
     while (e >= 0 && p->m.edges[e].from != from)
@@ -49,7 +49,7 @@ static void see(struct play *p, const struct ff_flow_info *info)
     EXPECT_INT(p->t, p->m.node_count, (int64_t)info->node_info_count);
     EXPECT_INT(p->t, p->m.edge_count, (int64_t)info->edge_info_count);
     for (size_t i = 0; i < info->node_info_count; i++)
-        p->seen.nodes[node_of(p, info->nodes[i].name)] =
+        p->seen.nodes[node_named(p, info->nodes[i].name)] =
             (node_state)index_of(p, node_names, 7, info->nodes[i].public_state);
     for (size_t i = 0; i < info->edge_info_count; i++)
         p->seen.edges[edge_of(p, &info->edges[i])] =
@@ -64,7 +64,7 @@ void see_flow(struct play *p)
     see(p, list.items);
 }
 
-static void compare_joins(struct play *p, const struct ff_flow_info *info)
+void compare_joins(struct play *p, const struct ff_flow_info *info)
 {
     size_t joins = 0;
 
@@ -73,7 +73,7 @@ static void compare_joins(struct play *p, const struct ff_flow_info *info)
     EXPECT_INT(p->t, (int64_t)joins, (int64_t)info->join_count);
     for (size_t i = 0; i < info->join_count; i++) {
         const struct ff_flow_join_info *const got = &info->joins[i];
-        const struct model_node *const want = &p->m.nodes[node_of(p, got->node)];
+        const struct model_node *const want = &p->m.nodes[node_named(p, got->node)];
 
         if (got->success != want->counts[SUCCESS] || got->fail != want->counts[FAIL] ||
             got->skip != want->counts[SKIP] || got->total != want->total ||
@@ -161,9 +161,9 @@ static void compare_completions(struct play *p, int node)
 
 static void compare_member(struct play *p, const struct ff_info *info)
 {
-    const struct model_node *const n = &p->m.nodes[node_of(p, info->node)];
+    const struct model_node *const n = &p->m.nodes[node_named(p, info->node)];
 
-    EXPECT_TEXT(p->t, p->ids[node_of(p, info->node)], info->execution_id);
+    EXPECT_TEXT(p->t, p->ids[node_named(p, info->node)], info->execution_id);
     EXPECT_INT(p->t, n->generation, info->generation);
     EXPECT_INT(p->t, n->replays, info->replay_count);
     EXPECT_INT(p->t, n->retries, info->retry_count);

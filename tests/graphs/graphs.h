@@ -9,7 +9,7 @@
 #include "support/cases.h"
 #include "support/flows.h"
 
-extern const struct plain_case model_cases[];
+extern const struct plain_case model_cases[], kill_cases[];
 
 struct graph_options {
     uint64_t seed;  /* of the first graph */
@@ -18,5 +18,8 @@ struct graph_options {
     uint64_t now;   /* the seed that is being played */
 };
 extern struct graph_options graph_options;
+
+/* A worker that is killed one day; the exit status. */
+int crowd_child(const char *url, int fd);
 
 #endif

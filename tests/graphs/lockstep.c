@@ -59,13 +59,6 @@ static void settle(struct play *p)
 
 /* ---- workers ---- */
 
-static int named(const struct play *p, const char *name)
-{
-    const long node = strtol(name + 1, NULL, 10);
-
-    return node >= 0 && node < p->m.node_count ? (int)node : -1;
-}
-
 static void claim(struct play *p)
 {
     const char *const lanes[] = {p->lane};
@@ -83,7 +76,7 @@ static void claim(struct play *p)
         return;
     }
     EXPECT_INT(p->t, 1, (int64_t)tasks.count);
-    node = named(p, tasks.items[0].node);
+    node = node_named(p, tasks.items[0].node);
     say(p, "claimed", node);
     EXPECT_TEXT(p->t, p->ids[node], tasks.items[0].execution_id);
     if (p->m.nodes[node].state != READY)

@@ -34,21 +34,20 @@ bool model_is_over(const struct model *m)
 
 /* ---- joins ---- */
 
-/* How many successes it takes. */
-static int needed_successes(const struct model_node *node)
+int model_needs(const struct model_node *node)
 {
     if (node->policy == ALL_OF)
         return node->total;
     return node->policy == ANY_OF ? 1 : node->k;
 }
 
-static join_state judge(const struct model_node *node)
+join_state model_judge(const struct model_node *node)
 {
     const int lost = node->counts[FAIL] + node->counts[SKIP];
 
-    if (node->counts[SUCCESS] >= needed_successes(node))
+    if (node->counts[SUCCESS] >= model_needs(node))
         return SATISFIED;
-    return node->total - lost < needed_successes(node) ? IMPOSSIBLE : PENDING;
+    return node->total - lost < model_needs(node) ? IMPOSSIBLE : PENDING;
 }
 
 static edge_state meaning_of(node_state ended)
@@ -291,7 +290,7 @@ static void edge_moved(struct settling *s, int node)
 {
     struct model *const m = s->m;
     struct model_node *const n = &m->nodes[node];
-    const join_state decision = judge(n);
+    const join_state decision = model_judge(n);
 
     if (n->join != PENDING || decision == PENDING)
         return;
@@ -337,7 +336,7 @@ static bool comes_later(struct settling *s, const struct model_item *item, int e
         return false;
     without.counts[s->m->edges[edge].state]--;
     if (s->seen->nodes[to] == BLOCKED)
-        return judge(&without) == SATISFIED;
+        return model_judge(&without) == SATISFIED;
     return s->seen->edges[edge] != OPEN;
 }
 
@@ -351,7 +350,7 @@ static void take_back(struct settling *s, const struct model_item *item, int edg
     if (before == SATISFIED && !runs_too)
         return; /* it has let its node run, and that counts */
     set_edge(m, edge, OPEN, -1);
-    child->join = judge(child);
+    child->join = model_judge(child);
     if (runs_too || (child->state == SKIPPED && before == IMPOSSIBLE && child->join != before))
         run_again(m, m->edges[edge].to, item->downstream);
 }

@@ -125,6 +125,10 @@ const char *model_settle_as(struct model *m, const struct seen *seen);
 
 /* ---- looking ---- */
 
+int model_needs(const struct model_node *node); /* so many successes */
+/* What the counts of the incoming edges mean. */
+join_state model_judge(const struct model_node *node);
+
 bool model_has_ended(node_state state);
 int model_count(const struct model *m, node_state state);
 bool model_is_over(const struct model *m); /* every node has ended */

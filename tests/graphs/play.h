@@ -30,6 +30,7 @@ struct play {
     char lane[32];
     char names[NODES_MAX][NAME_BYTES];
     char ids[NODES_MAX][FF_ID_BYTES];
+    const char *kinds[NODES_MAX]; /* NULL: the usual one */
     struct {
         int node, claim; /* which of its claims */
         struct held task;
@@ -66,5 +67,14 @@ void compare_flow(struct play *p);
 void compare_past(struct play *p);
 /* What the engine shows, for model_settle_as(). */
 void see_flow(struct play *p);
+/* Every join has counted as the model has. */
+void compare_joins(struct play *p, const struct ff_flow_info *info);
+int node_named(struct play *p, const char *name);
+
+/* ---- possible.c ---- */
+
+/* The flow is over, and some order of things leads to what it shows (p->seen). `cancelled`:
+ * somebody has cancelled members of it. */
+void expect_possible(struct play *p, bool cancelled);
 
 #endif

@@ -175,6 +175,45 @@ bool test_store_is_memory(const struct test_store *store)
     return store->kind == TEST_STORE_MEMORY;
 }
 
+/* ---- looking at rows ---- */
+
+static long postgres_rows(const char *sql)
+{
+    PGconn *const conn = PQconnectdb(getenv("FF_TEST_PG"));
+    PGresult *const result = PQexec(conn, sql);
+    const long rows =
+        PQresultStatus(result) == PGRES_TUPLES_OK ? strtol(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+
+    PQclear(result);
+    PQfinish(conn);
+    return rows;
+}
+
+static long sqlite_rows(const char *path, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = NULL;
+    long rows = -1;
+
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_busy_timeout(db, 10000) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW)
+        rows = (long)sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_close(db);
+    return rows;
+}
+
+long test_store_rows(const struct test_store *store, const char *what)
+{
+    char sql[512];
+
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s%s%s", store->schema,
+                   store->schema[0] ? "." : "", what);
+    return store->kind == TEST_STORE_POSTGRES ? postgres_rows(sql) : sqlite_rows(store->path, sql);
+}
+
 /* ---- a store from the future ---- */
 
 static void future_sql(const char *schema, bool fits, char *out, size_t out_bytes)

@@ -33,6 +33,9 @@ void test_store_remove(const struct test_store *store);
 /* The same, but the schema of a test that passed is emptied and used again by the next one. All
  * clients must be closed. */
 void test_store_done(const struct test_store *store, bool passed);
+/* How many rows there are: "ff_outbox WHERE dispatched_at_ms IS NULL". Files and Postgres. -1: no
+ * answer. */
+long test_store_rows(const struct test_store *store, const char *what);
 bool test_store_is_memory(const struct test_store *store);
 
 /* Writes into the ledger of migrations what a binary of the future would: the schema has moved on,
