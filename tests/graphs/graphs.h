@@ -9,7 +9,7 @@
 #include "support/cases.h"
 #include "support/flows.h"
 
-extern const struct plain_case model_cases[], kill_cases[];
+extern const struct plain_case model_cases[], kill_cases[], shape_cases[];
 
 struct graph_options {
     uint64_t seed;  /* of the first graph */

@@ -18,7 +18,7 @@
 
 struct graph_options graph_options = {.seed = 1};
 
-static const struct plain_case *const tables[] = {model_cases, kill_cases};
+static const struct plain_case *const tables[] = {model_cases, shape_cases, kill_cases};
 
 /* The engine's complaints about what is done to it. */
 static void ignore(void *ctx, enum ff_log_level level, struct ff_str line)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shapes.c -- flows that are very wide or very deep end right, and an edge costs what it costs.
+ *
+ * The cost of an edge is printed for growing sizes. It is not asserted: machines differ. */
+#include "graphs.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+#define THREADS 8
+#define LONG_MS 600000
+#define MOST    9999 /* nodes beside one other */
+
+/* ---- making ---- */
+
+/* Edges lead from edges[i][0] to edges[i][1]. */
+struct shape {
+    size_t nodes, edges;
+    size_t (*ends)[2];
+    const char *what;
+};
+
+static struct shape shape_new(struct test *t, const char *what, size_t nodes, size_t edges)
+{
+    struct shape shape = {.nodes = nodes, .edges = edges, .what = what};
+
+    shape.ends = keep(t, (edges + 1) * sizeof shape.ends[0]);
+    return shape;
+}
+
+static struct shape chain(struct test *t, size_t depth)
+{
+    const struct shape shape = shape_new(t, "chain", depth, depth - 1);
+
+    for (size_t i = 0; i < shape.edges; i++) {
+        shape.ends[i][0] = i;
+        shape.ends[i][1] = i + 1;
+    }
+    return shape;
+}
+
+static struct shape fan_out(struct test *t, size_t width)
+{
+    const struct shape shape = shape_new(t, "fan-out", width + 1, width);
+
+    for (size_t i = 0; i < width; i++) {
+        shape.ends[i][0] = 0;
+        shape.ends[i][1] = i + 1;
+    }
+    return shape;
+}
+
+static struct shape fan_in(struct test *t, size_t width)
+{
+    const struct shape shape = shape_new(t, "fan-in", width + 1, width);
+
+    for (size_t i = 0; i < width; i++) {
+        shape.ends[i][0] = i + 1;
+        shape.ends[i][1] = 0;
+    }
+    return shape;
+}
+
+static struct flow make(struct test *t, const struct shape *shape, const char *lane)
+{
+    char(*const names)[24] = keep(t, shape->nodes * sizeof names[0]);
+    struct ff_flow_node *const nodes = keep(t, shape->nodes * sizeof *nodes);
+    struct ff_flow_edge *const edges = keep(t, (shape->edges + 1) * sizeof *edges);
+    struct ff_submission work = submission();
+    struct ff_flow_request request;
+    struct ff_flow_made made;
+    struct flow flow;
+
+    work.lane = lane;
+    ff_flow_request_init(&request);
+    request.nodes = nodes;
+    request.node_count = shape->nodes;
+    request.edges = edges;
+    request.edge_count = shape->edges;
+    for (size_t i = 0; i < shape->nodes; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%zu", i);
+        nodes[i] = (struct ff_flow_node){.name = names[i], .work = &work};
+    }
+    for (size_t i = 0; i < shape->edges; i++)
+        edges[i] =
+            (struct ff_flow_edge){.from = names[shape->ends[i][0]], .to = names[shape->ends[i][1]]};
+    EXPECT_OK(t, when_flow_created(t, &request, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    return flow;
+}
+
+/* ---- working ---- */
+
+struct job {
+    const char *lane;
+    size_t until;
+    atomic_size_t done;
+    bool fail_first; /* the first task fails for good */
+};
+
+static bool end_all(struct test *t, struct job *job, const struct ff_tasks *tasks)
+{
+    struct ff_completion done[64];
+    struct ff_task_result results[64];
+
+    for (size_t i = 0; i < tasks->count; i++)
+        done[i] =
+            (struct ff_completion){.lease = ff_task_lease(&tasks->items[i]), .result = {"1", 1}};
+    if (job->fail_first && tasks->count > 0) {
+        const struct ff_failure failure = {.lease = done[0].lease,
+                                           .message = "no",
+                                           .failure_class = "permanent",
+                                           .retry_after_ms = FF_ABSENT_MS};
+
+        EXPECT_OK(t, ff_fail_task(t->client, &failure, 1, results, &t->err));
+        return true;
+    }
+    if (tasks->count > 0)
+        EXPECT_OK(t, ff_complete(t->client, done, tasks->count, results, &t->err));
+    for (size_t i = 0; i < tasks->count; i++)
+        EXPECT_INT(t, FF_OK, (int64_t)results[i].status);
+    (void)atomic_fetch_add(&job->done, tasks->count);
+    return false;
+}
+
+static void work(struct test *t, size_t index, void *ctx)
+{
+    struct job *const job = ctx;
+    struct ff_claim_request r = claim_request();
+
+    (void)index;
+    r.lanes = &job->lane;
+    r.lane_count = 1;
+    r.max = 64;
+    r.wait_ms = 50;
+    r.lease_ttl_ms = 3600000;
+    while (atomic_load(&job->done) < job->until) {
+        struct ff_tasks tasks = {0};
+        bool failed;
+
+        EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
+        failed = end_all(t, job, &tasks);
+        ff_answer_free(&tasks);
+        if (failed)
+            return;
+    }
+}
+
+static void expect_ended(struct test *t, const struct flow *flow, const char *state, size_t nodes)
+{
+    struct ff_flow_filter filter = {.size = sizeof filter, .limit = 1};
+    struct ff_flow_info_list list = {0};
+    const struct ff_flow_info *info;
+    int64_t ended = 0;
+
+    WAIT_UNTIL_FOR(
+        t,
+        (ff_answer_free(&list), ff_flow_list(t->client, &filter, &list, &t->err) == FF_OK &&
+                                    list.items[0].ended_count == (int64_t)nodes),
+        LONG_MS);
+    ff_answer_free(&list);
+    info = look_flow(t, flow);
+    EXPECT_TEXT(t, state, info->state);
+    for (size_t i = 0; i < info->join_count; i++)
+        ended += info->joins[i].success + info->joins[i].fail + info->joins[i].skip;
+    EXPECT_INT(t, info->edge_count, ended);
+}
+
+/* ---- running ---- */
+
+static void run_shape(struct test *t, const struct shape *shape, size_t threads, bool fails)
+{
+    struct job *const job = keep(t, sizeof *job);
+    char *const lane = keep(t, 32);
+    struct flow flow;
+    int64_t began_ms;
+    double per_edge_us;
+
+    (void)snprintf(lane, 32, "%s%zu%s", shape->what, shape->nodes, fails ? "f" : "");
+    flow = make(t, shape, lane);
+    job->lane = lane;
+    job->until = fails ? 1 : shape->nodes;
+    job->fail_first = fails;
+    began_ms = test_mono_ms();
+    in_threads(t, threads, work, job);
+    expect_ended(t, &flow, fails ? "failed" : "completed", shape->nodes);
+    per_edge_us = (double)(test_mono_ms() - began_ms) * 1000.0 / (double)shape->edges;
+    (void)printf("# %s of %zu%s: %.0f us per edge\n", shape->what, shape->edges,
+                 fails ? ", the first fails" : "", per_edge_us);
+    (void)fflush(stdout);
+    forget(t);
+}
+
+/* A flow may have 10,000 nodes in one call, its source or sink included. */
+static size_t next_size(size_t size)
+{
+    return size * 10 > MOST ? (size < MOST ? MOST : MOST + 1) : size * 10;
+}
+
+static void run_all(struct test *t, size_t most, size_t most_deep)
+{
+    for (size_t size = 100; size <= most; size = next_size(size)) {
+        struct shape shape = fan_in(t, size);
+
+        run_shape(t, &shape, THREADS, false);
+        shape = fan_out(t, size);
+        run_shape(t, &shape, THREADS, false);
+        shape = fan_out(t, size);
+        run_shape(t, &shape, 1, true);
+        if (size > most_deep)
+            continue;
+        shape = chain(t, size);
+        run_shape(t, &shape, 1, false);
+        shape = chain(t, size);
+        run_shape(t, &shape, 1, true);
+    }
+    expect_reconcilers_idle(t);
+}
+
+static void wide_and_deep(struct test *t)
+{
+    const bool fast = t->store->kind == TEST_STORE_MEMORY;
+
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    if (is_full_run())
+        run_all(t, MOST, MOST);
+    else
+        run_all(t, 1000, fast ? 1000 : 100);
+}
+
+const struct plain_case shape_cases[] = {
+    {"shape/wide_and_deep_on_memory", TEST_STORE_MEMORY, wide_and_deep, false},
+    {"shape/wide_and_deep_on_postgres", TEST_STORE_POSTGRES, wide_and_deep, false},
+    {0},
+};
