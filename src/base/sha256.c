@@ -11,18 +11,38 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
 
 #include "base/banned.h"
 
+/* Looked up once: libcrypto searches its providers each time EVP_sha256() is used. */
+static const EVP_MD *algorithm(void)
+{
+    static _Atomic(EVP_MD *) found;
+    EVP_MD *md = atomic_load_explicit(&found, memory_order_acquire);
+
+    if (!md) {
+        EVP_MD *const fetched = EVP_MD_fetch(NULL, "SHA2-256", NULL);
+
+        if (!fetched)
+            return EVP_sha256();
+        if (atomic_compare_exchange_strong(&found, &md, fetched))
+            md = fetched;
+        else
+            EVP_MD_free(fetched); /* somebody was faster */
+    }
+    return md;
+}
+
 ff_status ff_sha256_of(const void *data, size_t bytes, uint8_t ret_digest[FF_SHA256_BYTES],
                        struct ff_error *reterr)
 {
     uint8_t digest[FF_SHA256_BYTES];
 
-    if (EVP_Digest(bytes ? data : "", bytes, digest, NULL, EVP_sha256(), NULL) != 1)
+    if (EVP_Digest(bytes ? data : "", bytes, digest, NULL, algorithm(), NULL) != 1)
         return ff_fail(reterr, FF_INTERNAL, "sha-256 failed");
     memcpy(ret_digest, digest, sizeof digest);
     return FF_OK;
@@ -33,7 +53,7 @@ ff_status ff_sha256_init(struct ff_sha256 *sha, struct ff_error *reterr)
     *sha = (struct ff_sha256){.context = EVP_MD_CTX_new()};
     if (!sha->context)
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for sha-256");
-    if (EVP_DigestInit_ex(sha->context, EVP_sha256(), NULL) != 1) {
+    if (EVP_DigestInit_ex(sha->context, algorithm(), NULL) != 1) {
         ff_sha256_done(sha);
         return ff_fail(reterr, FF_INTERNAL, "sha-256 cannot start");
     }

@@ -87,14 +87,23 @@ static size_t put_col(const struct ff_col *col, const uint8_t *at, uint8_t *out,
     return str.len + 1;
 }
 
+/* The rows of executions are in the order of their uuids, that is of time, and then of partitions.
+ * So rows born together lie together in the table, and are found together when they are claimed. */
+static size_t key_col(const struct ff_table_info *info, size_t nth)
+{
+    return info->scope == FF_SCOPE_EXECUTION && nth < 2 ? 1 - nth : nth;
+}
+
 size_t ff_row_key(ff_table table, const void *row, uint8_t out[FF_KEY_BYTES])
 {
     const struct ff_table_info *const info = &ff_tables[table];
     size_t len = 0;
 
-    for (size_t i = 0; i < info->key_count; i++)
-        len += put_col(&info->cols[i], (const uint8_t *)row + info->cols[i].offset, out + len,
-                       FF_KEY_BYTES - len);
+    for (size_t i = 0; i < info->key_count; i++) {
+        const struct ff_col *const col = &info->cols[key_col(info, i)];
+
+        len += put_col(col, (const uint8_t *)row + col->offset, out + len, FF_KEY_BYTES - len);
+    }
     return len;
 }
 

@@ -85,7 +85,8 @@ struct ff_row {
     ;
 #include "model/rows.def"
 
-/* The key of a row as bytes whose memcmp order is the key order. Returns the length. */
+/* The key of a row as bytes whose memcmp order is the order of locks and saves. Returns the length.
+ */
 #define FF_KEY_BYTES 560
 size_t ff_row_key(ff_table table, const void *row, uint8_t out[FF_KEY_BYTES]);
 

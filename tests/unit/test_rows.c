@@ -102,19 +102,20 @@ static int key_cmp(ff_table table, const void *a, const void *b)
 
 static void test_rows__keys_sort_as_their_columns(void **state FF_UNUSED)
 {
-    /* In the order of (partition_key, execution_id, generation, kind). */
+    /* In the order of (execution_id, partition_key, generation, kind): that of time, so that what
+     * is born together lies together. */
     static const struct ff_payload rows[] = {
-        {.partition_key = -1, .execution_id = {{9}}},
         {.partition_key = 0, .execution_id = {{0}}, .generation = 5},
+        {.partition_key = 1, .execution_id = {{0}}},
+        {.partition_key = 255, .execution_id = {{0}}},
+        {.partition_key = 256, .execution_id = {{0}}},
+        {.partition_key = -1, .execution_id = {{1}}},
         {.partition_key = 0, .execution_id = {{1}}, .generation = INT32_MIN + 1},
         {.partition_key = 0, .execution_id = {{1}}, .generation = -1, .kind = 7},
         {.partition_key = 0, .execution_id = {{1}}, .generation = 0, .kind = 0},
         {.partition_key = 0, .execution_id = {{1}}, .generation = 0, .kind = 1},
         {.partition_key = 0, .execution_id = {{1}}, .generation = 256, .kind = 0},
         {.partition_key = 0, .execution_id = {{0xff}}},
-        {.partition_key = 1, .execution_id = {{0}}},
-        {.partition_key = 255, .execution_id = {{0}}},
-        {.partition_key = 256, .execution_id = {{0}}},
     };
 
     for (size_t i = 0; i < FF_ARRAY_LEN(rows); i++) {

@@ -156,7 +156,7 @@ void emit_ids(struct buf *out, const struct blocks *blocks)
                   "#include <stdint.h>\n\nenum ff_sql {\n");
     for (size_t i = 0; i < blocks->count; i++)
         buf_addf(out, "    FF_SQL_%s,\n", upper(blocks->at[i].name));
-    buf_adds(out, "    FF_SQL_COUNT\n};\n");
+    buf_addf(out, "    FF_SQL_COUNT\n};\n\n#define FF_SQL_MANY_ROWS %d\n", MANY_ROWS);
     for (size_t i = 0; i < blocks->count; i++)
         emit_wrapper(out, &blocks->at[i]);
     buf_adds(out, "\n#endif\n");

@@ -14,6 +14,9 @@
 
 enum { SQLITE, POSTGRES, DIALECTS };
 
+/* SQLite: rows per statement where there are that many to insert. More gave nothing. */
+#define MANY_ROWS 8
+
 /* --- util.c --- */
 
 void *xalloc(size_t bytes); /* zeroed; ends the process rather than fail */

@@ -79,17 +79,23 @@ static int add_rows(struct buf *out, const struct table *table, pick_fn *pick, i
     return number;
 }
 
-static int add_numbers(struct buf *out, const struct table *table, pick_fn *pick)
+/* " VALUES (?1, ?2), (?3, ?4)" */
+static void add_values(struct buf *out, const struct table *table, pick_fn *pick, int rows)
 {
     int number = 1;
 
-    for (size_t i = 0; i < table->col_count; i++) {
-        if (pick(&table->cols[i])) {
-            buf_addf(out, "%s?%d", number > 1 ? ", " : "", number);
-            number++;
+    for (int row = 0; row < rows; row++) {
+        bool is_first = true;
+
+        buf_adds(out, row ? ", (" : " VALUES (");
+        for (size_t i = 0; i < table->col_count; i++) {
+            if (!pick(&table->cols[i]))
+                continue;
+            buf_addf(out, "%s?%d", is_first ? "" : ", ", number++);
+            is_first = false;
         }
+        buf_adds(out, ")");
     }
-    return number;
 }
 
 /* "t.a = k.a AND t.b = k.b" or "a = ?1 AND b = ?2". */
@@ -140,38 +146,31 @@ static const char *select_by_key(const struct table *table, int dialect, const c
     return out.data;
 }
 
-static const char *insert_plain(const struct table *table, int dialect)
+static const char *insert_sqlite(const struct table *table, int rows)
 {
+    pick_fn *const pick = table->flavour == LOG ? is_given : is_any;
     struct buf out = {0};
 
     buf_addf(&out, "INSERT INTO %s (", table->sql);
-    add_names(&out, table, is_any, "");
-    if (dialect == SQLITE) {
-        buf_adds(&out, ") VALUES (");
-        (void)add_numbers(&out, table, is_any);
-        buf_adds(&out, ")");
-    } else {
-        buf_adds(&out, ") SELECT ");
-        (void)add_rows(&out, table, is_any, 1);
-    }
+    add_names(&out, table, pick, "");
+    buf_adds(&out, ")");
+    add_values(&out, table, pick, rows);
     return out.data;
 }
 
-/* Numbers follow the order of the arrays: the sorted subquery is read row by row. */
-static const char *insert_log(const struct table *table, int dialect)
+/* Numbers of events follow the order of the arrays: the sorted subquery is read row by row. */
+static const char *insert_postgres(const struct table *table)
 {
     struct buf out = {0};
 
     buf_addf(&out, "INSERT INTO %s (", table->sql);
-    if (dialect == SQLITE) {
-        add_names(&out, table, is_given, "");
-        buf_adds(&out, ") VALUES (");
-        (void)add_numbers(&out, table, is_given);
-        buf_adds(&out, ")");
+    add_names(&out, table, is_any, "");
+    buf_adds(&out, ") SELECT ");
+    if (table->flavour != LOG) {
+        (void)add_rows(&out, table, is_any, 1);
         return out.data;
     }
-    add_names(&out, table, is_any, "");
-    buf_addf(&out, ") SELECT nextval('%s_id_seq'), ", table->sql);
+    buf_addf(&out, "nextval('%s_id_seq'), ", table->sql);
     add_names(&out, table, is_given, "u.");
     buf_adds(&out, " FROM (SELECT ");
     (void)add_rows(&out, table, is_given, 1);
@@ -246,8 +245,10 @@ static void emit_table(struct buf *out, const struct table *t)
         emit_pair(out, "wait", one, select_by_key(t, POSTGRES, " FOR UPDATE OF t"));
     }
     emit_pair(out, "read", one, select_by_key(t, POSTGRES, ""));
-    emit_pair(out, "insert", is_log ? insert_log(t, SQLITE) : insert_plain(t, SQLITE),
-              is_log ? insert_log(t, POSTGRES) : insert_plain(t, POSTGRES));
+    emit_pair(out, "insert", insert_sqlite(t, 1), insert_postgres(t));
+    buf_adds(out, "        .insert_many =\n");
+    emit_string(out, insert_sqlite(t, MANY_ROWS));
+    buf_adds(out, ",\n");
     if (t->flavour == KEYED)
         emit_pair(out, "update", update_hot(t, SQLITE), update_hot(t, POSTGRES));
     if (!is_log)

@@ -199,6 +199,7 @@ int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_st
     const char *const texts[STMT_COUNT] = {
         [STMT_READ] = sql->read[FF_DIALECT_SQLITE],
         [STMT_INSERT] = sql->insert[FF_DIALECT_SQLITE],
+        [STMT_INSERT_MANY] = sql->insert_many,
         [STMT_UPDATE] = sql->update[FF_DIALECT_SQLITE],
         [STMT_REMOVE] = sql->remove[FF_DIALECT_SQLITE],
         [STMT_PURGE] = sql->purge[FF_DIALECT_SQLITE],

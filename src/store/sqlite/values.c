@@ -111,56 +111,56 @@ int sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, con
     return SQLITE_MISMATCH;
 }
 
-static int get_str(sqlite3_stmt *stmt, int index, struct ff_str *ret, struct ff_arena *arena)
+/* Cells are read as values: one look at the statement per cell instead of one per question. That is
+ * for whoever has the connection to itself, as every session has. */
+static int get_str(sqlite3_value *cell, struct ff_str *ret, struct ff_arena *arena)
 {
     struct ff_str str;
 
     /* An empty blob comes as a null pointer; for us it is a value. */
-    str.ptr = sqlite3_column_type(stmt, index) == SQLITE_TEXT
-                  ? (const char *)sqlite3_column_text(stmt, index)
-                  : sqlite3_column_blob(stmt, index);
-    str.len = (size_t)sqlite3_column_bytes(stmt, index);
+    str.ptr = sqlite3_value_type(cell) == SQLITE_TEXT ? (const char *)sqlite3_value_text(cell)
+                                                      : sqlite3_value_blob(cell);
+    str.len = (size_t)sqlite3_value_bytes(cell);
     if (!str.ptr && str.len == 0)
         str.ptr = "";
     *ret = ff_arena_str(arena, str);
     return ret->ptr ? SQLITE_OK : SQLITE_TOOBIG;
 }
 
-static int get_uuid(sqlite3_stmt *stmt, int index, struct ff_uuid *ret)
+static int get_uuid(sqlite3_value *cell, struct ff_uuid *ret)
 {
-    const void *const bytes = sqlite3_column_blob(stmt, index);
+    const void *const bytes = sqlite3_value_blob(cell);
 
-    if (!bytes || sqlite3_column_bytes(stmt, index) != (int)sizeof ret->b)
+    if (!bytes || sqlite3_value_bytes(cell) != (int)sizeof ret->b)
         return SQLITE_MISMATCH;
     memcpy(ret->b, bytes, sizeof ret->b);
     return SQLITE_OK;
 }
 
-static int get_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, void *row,
-                   struct ff_arena *arena)
+static int get_col(sqlite3_value *cell, const struct ff_col *col, void *row, struct ff_arena *arena)
 {
     void *const to = (char *)row + col->offset;
-    const bool null = sqlite3_column_type(stmt, index) == SQLITE_NULL;
+    const bool null = sqlite3_value_type(cell) == SQLITE_NULL;
 
     if (null && !col->optional)
         return SQLITE_MISMATCH;
     switch (col->type) {
     case FF_TYPE_I16:
     case FF_TYPE_I32:
-        *(int32_t *)to = null ? FF_NULL32 : sqlite3_column_int(stmt, index);
+        *(int32_t *)to = null ? FF_NULL32 : sqlite3_value_int(cell);
         return SQLITE_OK;
     case FF_TYPE_I64:
-        *(int64_t *)to = null ? FF_NULL64 : sqlite3_column_int64(stmt, index);
+        *(int64_t *)to = null ? FF_NULL64 : sqlite3_value_int64(cell);
         return SQLITE_OK;
     case FF_TYPE_UUID:
         if (null)
             memset(to, 0, sizeof(struct ff_uuid));
-        return null ? SQLITE_OK : get_uuid(stmt, index, to);
+        return null ? SQLITE_OK : get_uuid(cell, to);
     case FF_TYPE_TEXT:
     case FF_TYPE_BLOB:
         if (null)
             *(struct ff_str *)to = ff_str_null();
-        return null ? SQLITE_OK : get_str(stmt, index, to, arena);
+        return null ? SQLITE_OK : get_str(cell, to, arena);
     }
     return SQLITE_MISMATCH;
 }
@@ -173,25 +173,26 @@ int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int fr
     if (sqlite3_column_count(stmt) < info->col_count)
         return SQLITE_MISMATCH;
     for (int i = from; rc == SQLITE_OK && i < info->col_count; i++)
-        rc = get_col(stmt, i, &info->cols[i], row, arena);
+        rc = get_col(sqlite3_column_value(stmt, i), &info->cols[i], row, arena);
     return rc;
 }
 
 int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
                     struct ff_arena *arena)
 {
-    const bool null = sqlite3_column_type(stmt, index) == SQLITE_NULL;
+    sqlite3_value *const cell = sqlite3_column_value(stmt, index);
+    const bool null = sqlite3_value_type(cell) == SQLITE_NULL;
 
     *ret = (struct ff_value){.type = type};
     switch (type) {
     case FF_VALUE_I64:
-        ret->as.i64 = null ? FF_NULL64 : sqlite3_column_int64(stmt, index);
+        ret->as.i64 = null ? FF_NULL64 : sqlite3_value_int64(cell);
         return SQLITE_OK;
     case FF_VALUE_TEXT:
     case FF_VALUE_BLOB:
-        return null ? SQLITE_OK : get_str(stmt, index, &ret->as.str, arena);
+        return null ? SQLITE_OK : get_str(cell, &ret->as.str, arena);
     case FF_VALUE_UUID:
-        return null ? SQLITE_OK : get_uuid(stmt, index, &ret->as.uuid);
+        return null ? SQLITE_OK : get_uuid(cell, &ret->as.uuid);
     case FF_VALUE_NULL:
     case FF_VALUE_I64S:
     case FF_VALUE_TEXTS:
