@@ -3,7 +3,8 @@
 --
 -- Every table of model/rows.def, the ledger of migrations, the log's sequence, and three views.
 -- All text is COLLATE "C": the order of bytes, the same as on SQLite and in C. No foreign keys: a
--- set is guarded by the lock of its parent row. Fill factors leave room for updates in place;
+-- set is guarded by the lock of its parent row. Keys start with the uuid, so they grow at one end
+-- (docs/decisions/0006-keys-by-time.md). Fill factors leave room for updates in place;
 -- autovacuum goes by count, not by share, since the queue's tables are small and churn all day.
 
 CREATE TABLE ff_migration (
@@ -142,7 +143,7 @@ CREATE TABLE ff_execution (
     last_retry_at_ms     bigint,
     cancel_reason        text COLLATE "C",
     cancelled_by         text COLLATE "C",
-    PRIMARY KEY (partition_key, execution_id),
+    PRIMARY KEY (execution_id, partition_key),
     CHECK (partition_key BETWEEN 0 AND 255),
     CHECK ({{legal}}),
     CHECK (NOT ({{terminal}}) OR (finished_at_ms IS NOT NULL AND due_at_ms IS NULL)),
@@ -164,7 +165,7 @@ CREATE TABLE ff_payload (
     kind          smallint NOT NULL,
     data          bytea NOT NULL,
     content_type  text COLLATE "C",
-    PRIMARY KEY (partition_key, execution_id, generation, kind)
+    PRIMARY KEY (execution_id, partition_key, generation, kind)
 ) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,
         autovacuum_vacuum_cost_delay = 0);
@@ -174,7 +175,7 @@ CREATE TABLE ff_tag (
     execution_id  uuid NOT NULL,
     name          text COLLATE "C" NOT NULL,
     value         text COLLATE "C" NOT NULL,
-    PRIMARY KEY (partition_key, execution_id, name)
+    PRIMARY KEY (execution_id, partition_key, name)
 ) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,
         autovacuum_vacuum_cost_delay = 0);
@@ -185,7 +186,7 @@ CREATE TABLE ff_progress (
     percent       integer,
     message       text COLLATE "C",
     updated_at_ms bigint NOT NULL,
-    PRIMARY KEY (partition_key, execution_id),
+    PRIMARY KEY (execution_id, partition_key),
     CHECK (percent IS NULL OR percent BETWEEN 0 AND 100)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,
@@ -206,7 +207,7 @@ CREATE TABLE ff_attempt (
     ended_at_ms        bigint NOT NULL,
     failure_class      smallint,
     failure_message    text COLLATE "C",
-    PRIMARY KEY (partition_key, execution_id, lease_epoch),
+    PRIMARY KEY (execution_id, partition_key, lease_epoch),
     CHECK (lease_epoch > 0),
     CHECK (ended_at_ms >= started_at_ms)
 ) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0,
@@ -227,7 +228,7 @@ CREATE TABLE ff_outbox (
     tries            integer NOT NULL,
     not_before_ms    bigint NOT NULL,
     dispatched_at_ms bigint,
-    PRIMARY KEY (partition_key, execution_id, generation, kind),
+    PRIMARY KEY (execution_id, partition_key, generation, kind),
     CHECK (tries >= 0)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,

@@ -5,7 +5,7 @@
 -- WITHOUT ROWID where rows are small and only found by key: one tree instead of two. Wide rows and
 -- payloads keep a rowid, because a tree of wide keys spills into overflow pages. Keys start with
 -- the uuid and not with the partition: new rows then share the last page of a tree instead of
--- dirtying one page each (docs/decisions/0005-keys-by-time-on-sqlite.md).
+-- dirtying one page each (docs/decisions/0006-keys-by-time.md).
 
 CREATE TABLE ff_migration (
     version       INTEGER PRIMARY KEY,

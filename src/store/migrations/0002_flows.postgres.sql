@@ -51,7 +51,7 @@ CREATE TABLE ff_edge (
     pass                smallint NOT NULL,
     outcome             smallint NOT NULL,
     resolved_generation integer,
-    PRIMARY KEY (partition_key, execution_id, downstream_id),
+    PRIMARY KEY (execution_id, partition_key, downstream_id),
     CHECK (outcome BETWEEN {{code:EDGE_UNRESOLVED}} AND {{code:EDGE_SKIP}}),
     CHECK ((outcome = {{code:EDGE_UNRESOLVED}}) = (resolved_generation IS NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0,
@@ -71,7 +71,7 @@ CREATE TABLE ff_edge_group (
     skip          integer NOT NULL,
     group_state   smallint NOT NULL,
     version       bigint NOT NULL,
-    PRIMARY KEY (partition_key, execution_id),
+    PRIMARY KEY (execution_id, partition_key),
     CHECK (success >= 0 AND fail >= 0 AND skip >= 0 AND success + fail + skip <= total),
     CHECK (group_state BETWEEN {{code:GROUP_PENDING}} AND {{code:GROUP_IMPOSSIBLE}})
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0,
@@ -90,7 +90,7 @@ CREATE TABLE ff_pending_cancel (
     edge_cursor   uuid,
     tries         integer NOT NULL,
     not_before_ms bigint NOT NULL,
-    PRIMARY KEY (partition_key, execution_id, decision),
+    PRIMARY KEY (execution_id, partition_key, decision),
     CHECK (tries >= 0)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0,
         autovacuum_vacuum_threshold = 2000, autovacuum_analyze_scale_factor = 0.1,

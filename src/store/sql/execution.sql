@@ -28,15 +28,7 @@ SELECT {{execution.columns}}
 -- in:   first:uuid last:uuid limit:i64
 -- out:  row:execution
 -- note: A uuid without its partition, or the beginning of one: all ids from `first` to `last`. Two
---       rows mean that the beginning is not unique. One probe of the key per partition.
-WITH RECURSIVE p (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM p WHERE k < 255)
-SELECT {{execution.columns:e}}
-  FROM p
-  JOIN ff_execution e ON e.partition_key = p.k AND e.execution_id BETWEEN :first AND :last
- ORDER BY e.execution_id
- LIMIT :limit;
--- sqlite:
--- The key starts with the uuid there: one range of it.
+--       rows mean that the beginning is not unique. One range of the key.
 SELECT {{execution.columns:e}}
   FROM ff_execution e
  WHERE e.execution_id BETWEEN :first AND :last
