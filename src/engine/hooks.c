@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "model/states.h"
 #include "ops/execution.h"
 
@@ -292,7 +293,8 @@ static bool park(struct ff_engine *engine, struct ff_job *job)
         !atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
         return false; /* the caller has gone */
     pthread_mutex_lock(&engine->lock);
-    moved = out->went_short || wake_sum_locked(engine, slots_of(job)) != job->wake_seen;
+    moved = out->went_short || (wake_sum_locked(engine, slots_of(job)) != job->wake_seen &&
+                                !FF_MUTANT(wakeup_lost_and_no_poll));
     if (engine->closed) {
         pthread_mutex_unlock(&engine->lock);
         return false;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "engine/engine-int.h"
 #include "sql_ids.h"
 
@@ -487,7 +488,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     pthread_mutex_lock(&engine->lock);
     more_capsets = (size_t)supervisor->pulse.capset_count > engine->capset_count;
     pthread_mutex_unlock(&engine->lock);
-    if (supervisor->pulse.claimable)
+    if (supervisor->pulse.claimable && !FF_MUTANT(wakeup_lost_and_no_poll))
         ff_engine_unpark(engine, UINT64_MAX);
     if (more_capsets)
         start_read(supervisor, FF_SQL_CAPSETS_ALL);

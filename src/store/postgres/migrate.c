@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mutant.h"
 
 #include "base/banned.h"
 
@@ -150,6 +151,8 @@ static ff_status apply(PGconn *conn, const struct ff_pg_config *config,
     }
     for (int32_t i = migrate->from; i < ff_sql_migration_count; i++)
         FF_TRY(apply_one(conn, &ff_sql_migrations[i], reterr));
+    if (FF_MUTANT(sequence_cache))
+        FF_TRY(run(conn, "ALTER SEQUENCE ff_event_id_seq CACHE 16", reterr));
     return FF_OK;
 }
 

@@ -211,11 +211,14 @@ static void forget_all(struct ff_rowset *rows, bool locking)
 static void send_rows(struct ff_pg_session *s, bool locking)
 {
     forget_all(s->call->rows, locking);
+    if (FF_MUTANT(scan_before_locks))
+        send_scans(s, false);
     for (int table = 0; table < FF_TABLE_COUNT; table++) {
         send_keyed(s, (ff_table)table, FF_WANT_LOCK, locking);
         send_keyed(s, (ff_table)table, FF_WANT_READ, locking);
     }
-    send_scans(s, false);
+    if (!FF_MUTANT(scan_before_locks))
+        send_scans(s, false);
     if (locking)
         send_scans(s, true);
 }
