@@ -65,6 +65,10 @@ FF_MUST_CHECK ff_status ff_cli_read_file(struct ff_cli *cli, const char *path, s
 /* JSON, @file or - (stdin). */
 FF_MUST_CHECK ff_status ff_cli_read_value(struct ff_cli *cli, const char *value, size_t max_bytes,
                                           struct ff_str *ret, struct ff_error *reterr);
+/* --wait and --wait-ms: 0 if neither was given. */
+int ff_cli_wait_ms(struct ff_cli *cli, int64_t *ret_ms);
+/* The exit code after a wait: 0 completed, 1 ended otherwise, that of a time-out (told). */
+int ff_cli_waited(struct ff_cli *cli, bool finished, const char *state);
 /* A filter out of the options of `ls`. */
 int ff_cli_filter(struct ff_cli *cli, struct ff_filter *filter, bool *ret_any);
 

@@ -27,13 +27,16 @@ static const ff_opt serve_takes[] = {
     FF_OPT_LOG,       FF_OPT_LOG_LEVEL,  FF_OPT_GRACE,    FF_OPT_BODY_MAX, FF_OPT_CONN_MAX,
     FF_OPT_RETENTION, FF_OPT_MIGRATE,    FF_OPT_CONFIG,   FF_OPT_COUNT};
 static const ff_opt submit_takes[] = {
-    FF_OPT_KIND,     FF_OPT_LANE,        FF_OPT_NAMESPACE,  FF_OPT_INPUT,
-    FF_OPT_PRIORITY, FF_OPT_TAG,         FF_OPT_KEY,        FF_OPT_ID,
-    FF_OPT_DELAY,    FF_OPT_DELAY_UNTIL, FF_OPT_DEADLINE,   FF_OPT_DEADLINE_AT,
-    FF_OPT_POLICY,   FF_OPT_BULK,        FF_OPT_CAPABILITY, FF_OPT_COUNT};
+    FF_OPT_KIND,     FF_OPT_LANE,        FF_OPT_NAMESPACE, FF_OPT_INPUT, FF_OPT_PRIORITY,
+    FF_OPT_TAG,      FF_OPT_KEY,         FF_OPT_ID,        FF_OPT_DELAY, FF_OPT_DELAY_UNTIL,
+    FF_OPT_DEADLINE, FF_OPT_DEADLINE_AT, FF_OPT_POLICY,    FF_OPT_BULK,  FF_OPT_CAPABILITY,
+    FF_OPT_WAIT,     FF_OPT_WAIT_MS,     FF_OPT_COUNT};
 static const ff_opt ls_takes[] = {FILTER_OPTIONS, FF_OPT_LIMIT, FF_OPT_CURSOR, FF_OPT_COUNT};
-static const ff_opt show_takes[] = {FF_OPT_ATTEMPTS, FF_OPT_EVENTS, FF_OPT_RESULT,
-                                    FF_OPT_LIMIT,    FF_OPT_CURSOR, FF_OPT_COUNT};
+static const ff_opt show_takes[] = {FF_OPT_ATTEMPTS, FF_OPT_EVENTS, FF_OPT_RESULT,  FF_OPT_LIMIT,
+                                    FF_OPT_CURSOR,   FF_OPT_WAIT,   FF_OPT_WAIT_MS, FF_OPT_COUNT};
+static const ff_opt events_takes[] = {
+    FF_OPT_FOLLOW,    FF_OPT_AFTER_EVENT, FF_OPT_KINDS,     FF_OPT_NAMESPACE, FF_OPT_INSTANCE_TAG,
+    FF_OPT_PARTITION, FF_OPT_FLOW,        FF_OPT_EXECUTION, FF_OPT_LIMIT,     FF_OPT_COUNT};
 static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL, FF_OPT_COUNT};
 static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT,   FF_OPT_DEADLINE,
                                       FF_OPT_GENERATION, FILTER_OPTIONS, FF_OPT_ALL,
@@ -54,18 +57,25 @@ const struct ff_verb ff_verbs[] = {
     {"submit", "", 0, 0, "hand in an execution, or many",
      "Prints the id. With --bulk each item is an object as in the HTTP API (kind, lane, input, "
      "tags, policy, ...); one bad item never fails the others. The same --key or --id again gives "
-     "the same execution, not a second one.",
+     "the same execution, not a second one. With --wait the state at its end is printed, too, and "
+     "the exit status is 0 if it completed and 1 if it ended in another way.",
      submit_takes, ff_run_submit},
     {"ls", "", 0, 0, "list executions, newest first",
      "Filters may be combined. Exit status 1 when nothing matches.", ls_takes, ff_run_ls},
     {"show", "ID", 1, 1, "show one execution: state, lease, attempts, history",
      "The ID may be canonical, fp:N:<uuid>, a bare uuid, or a unique beginning of one. --attempts, "
-     "--events and --result show only that part.",
+     "--events and --result show only that part. With --wait the exit status says how it ended: 0 "
+     "completed, 1 in another way.",
      show_takes, ff_run_show},
     {"explain", "ID", 1, 1, "say why an execution is not running, or who runs it",
      "Lists every reason: delay, back-off, paused lane, missing worker or capability, lease, "
      "outcome.",
      nothing, ff_run_explain},
+    {"events", "", 0, 0, "print the event log, or follow it",
+     "One line per event, with --json one object per line. Without --follow everything behind "
+     "--after (from the start) up to now; with --follow what comes from now on, or from --after "
+     "on, and never an event twice or none. Whoever keeps the last cursor can go on there.",
+     events_takes, ff_run_events},
     {"cancel", "[ID...]", 0, 64, "end executions, whatever they are doing",
      "Without an ID all living executions that match the filter are cancelled, up to 10,000 in one "
      "call; --all stands for no filter.",

@@ -41,6 +41,7 @@ int ff_run_serve(struct ff_cli *cli);
 int ff_run_submit(struct ff_cli *cli);
 int ff_run_ls(struct ff_cli *cli);
 int ff_run_show(struct ff_cli *cli);
+int ff_run_events(struct ff_cli *cli);
 int ff_run_explain(struct ff_cli *cli);
 int ff_run_cancel(struct ff_cli *cli);
 int ff_run_replay(struct ff_cli *cli);

@@ -254,23 +254,48 @@ static int show_all(struct ff_cli *cli, const char *id)
     return FF_EXIT_OK;
 }
 
+static int show_parts(struct ff_cli *cli, const char *id)
+{
+    if (ff_cli_has(cli, FF_OPT_ATTEMPTS))
+        return show_attempts(cli, id);
+    if (ff_cli_has(cli, FF_OPT_EVENTS))
+        return show_events(cli, id);
+    if (ff_cli_has(cli, FF_OPT_RESULT))
+        return show_result(cli, id);
+    return show_all(cli, id);
+}
+
+static int wait_for_end(struct ff_cli *cli, const char *id, int64_t wait_ms)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
+    struct ff_error error;
+    const ff_status status = ff_wait(cli->client, id, wait_ms, &whole, &error);
+
+    if (status != FF_OK)
+        return ff_cli_fail(cli, "wait for the execution", status, &error);
+    return ff_cli_waited(cli, whole.items[0].finished, whole.items[0].public_state);
+}
+
 int ff_run_show(struct ff_cli *cli)
 {
     const int parts = ff_cli_has(cli, FF_OPT_ATTEMPTS) + ff_cli_has(cli, FF_OPT_EVENTS) +
                       ff_cli_has(cli, FF_OPT_RESULT);
+    int64_t wait_ms;
+    int shown;
 
     if (parts > 1)
         return ff_cli_usage(cli, "only one of --attempts, --events and --result");
-    const int code = ff_cli_open(cli, true);
+    int code = ff_cli_wait_ms(cli, &wait_ms);
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
-    if (ff_cli_has(cli, FF_OPT_ATTEMPTS))
-        return show_attempts(cli, cli->args[0]);
-    if (ff_cli_has(cli, FF_OPT_EVENTS))
-        return show_events(cli, cli->args[0]);
-    if (ff_cli_has(cli, FF_OPT_RESULT))
-        return show_result(cli, cli->args[0]);
-    return show_all(cli, cli->args[0]);
+    if (wait_ms)
+        code = wait_for_end(cli, cli->args[0], wait_ms);
+    if (code > FF_EXIT_NEGATIVE)
+        return code; /* told; there is nothing to show */
+    shown = show_parts(cli, cli->args[0]);
+    return shown == FF_EXIT_OK ? code : shown;
 }
 
 int ff_run_explain(struct ff_cli *cli)

@@ -94,11 +94,32 @@ static ff_status take_json(struct ff_cli *cli, struct ff_submission *submission,
     return FF_OK;
 }
 
+/* The id at once, the end when it comes. */
+static int wait_for(struct ff_cli *cli, const char *id, int64_t wait_ms)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
+    struct ff_error error;
+
+    if (!ff_cli_has(cli, FF_OPT_JSON)) {
+        (void)fprintf(cli->out, "%s\n", id);
+        (void)fflush(cli->out);
+    }
+    const ff_status status = ff_wait(cli->client, id, wait_ms, &whole, &error);
+    if (status != FF_OK)
+        return ff_cli_fail(cli, "wait for the execution", status, &error);
+    if (ff_cli_has(cli, FF_OPT_JSON))
+        (void)ff_cli_json(cli, ff_json_info(&whole.items[0]));
+    else
+        (void)fprintf(cli->out, "%s\n", whole.items[0].public_state);
+    return ff_cli_waited(cli, whole.items[0].finished, whole.items[0].public_state);
+}
+
 static int submit_one(struct ff_cli *cli)
 {
     struct ff_submitted result;
     struct ff_submission submission;
     struct ff_error error;
+    int64_t wait_ms;
 
     ff_submission_init(&submission);
     submission.kind = ff_cli_value(cli, FF_OPT_KIND);
@@ -109,6 +130,8 @@ static int submit_one(struct ff_cli *cli)
     if (!submission.kind)
         return ff_cli_usage(cli, "submit needs --kind or --bulk");
     int code = take_numbers(cli, &submission);
+    if (code == FF_EXIT_OK)
+        code = ff_cli_wait_ms(cli, &wait_ms);
     if (code == FF_EXIT_OK)
         code = take_lists(cli, &submission);
     if (code != FF_EXIT_OK)
@@ -124,6 +147,8 @@ static int submit_one(struct ff_cli *cli)
         return ff_cli_fail(cli, "submit", result.status, &result.error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "submit", status, &error);
+    if (wait_ms)
+        return wait_for(cli, result.execution_id, wait_ms);
     if (ff_cli_has(cli, FF_OPT_JSON))
         return ff_cli_json(cli, ff_json_submitted(&result));
     (void)fprintf(cli->out, "%s\n", result.execution_id);

@@ -252,7 +252,7 @@ static void begin(struct ff_follow *follow)
         follow->at = tail->floor_id - 1;
     else
         follow->at = follow->after;
-    if (follow->at + 1 < tail->floor_id || follow->at > ff_max_i64(tail->given_id, tail->horizon)) {
+    if (follow->at < tail->floor_id - 1 || follow->at > ff_max_i64(tail->given_id, tail->horizon)) {
         fail(follow, FF_GAP, tail->floor_id - 1);
         return;
     }
@@ -290,7 +290,7 @@ void ff_follow_floor(struct ff_tail *tail)
     {
         struct ff_follow *const follow = follow_of(node);
 
-        if (!follow->started || follow->failed || follow->at + 1 >= tail->floor_id)
+        if (!follow->started || follow->failed || follow->at >= tail->floor_id - 1)
             continue;
         follow->at = tail->floor_id - 1;
         push_notice(follow, FF_NOTICE_GAP);

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_events -- ff events and --wait: pages, following, filters, cursors, exit codes."""
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import unittest
+import uuid
+
+FF = os.environ.get("FF_TEST_FF") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
+PG = os.environ.get("FF_TEST_PG")
+
+
+class Events:
+    """The same on every store; the subclass names it."""
+
+    url = None
+
+    def surroundings(self):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        clean["FF_STORE"] = self.url
+        return clean
+
+    def ff(self, *words, code=0):
+        done = subprocess.run([FF, *words], env=self.surroundings(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assertEqual(code, done.returncode, f"ff {' '.join(words)}\n{done.stderr.decode()}")
+        self.error = done.stderr.decode()
+        return done.stdout.decode()
+
+    def start(self, *words):
+        process = subprocess.Popen([FF, *words], env=self.surroundings(), text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def submit(self, *words):
+        return self.ff("submit", "--kind", "k", *words).strip()
+
+    def cancelled(self, *words):
+        made = self.submit(*words)
+        self.ff("cancel", made)
+        return made
+
+    def events(self, *words):
+        return [json.loads(line) for line in self.ff("events", "--json", *words).splitlines()]
+
+    def test_log_is_printed_and_goes_on_behind_a_cursor(self):
+        first = self.cancelled()
+        told = self.events("--kinds", "completion,operator")
+        self.assertEqual({first}, {event["execution_id"] for event in told})
+        self.assertIn("completion.cancelled",
+                      [f"{event['kind']}.{event['type']}" for event in told])
+        second = self.cancelled()
+        later = self.events("--kinds", "completion", "--after", told[-1]["cursor"])
+        self.assertEqual([second], [event["execution_id"] for event in later])
+        self.assertEqual([], self.events("--after", later[-1]["cursor"], "--kinds", "completion"))
+
+    def test_text_shows_one_line_each_and_says_how_to_go_on(self):
+        made = self.cancelled()
+        lines = self.ff("events", "--execution", made).splitlines()
+        self.assertTrue(any("completion.cancelled" in line and made in line for line in lines))
+        self.assertRegex(self.error, r"^ff: go on with --after 02[0-9a-f]{16}\n$")
+
+    def test_filters(self):
+        blue = self.cancelled("--namespace", "shop", "--tag", "instance=blue")
+        self.cancelled("--namespace", "shop")
+        self.cancelled()
+
+        def ids(*words):
+            return {event["execution_id"] for event in self.events("--kinds", "completion", *words)}
+
+        self.assertEqual({blue}, ids("--instance-tag", "blue"))
+        self.assertEqual(2, len(ids("--namespace", "shop")))
+        self.assertEqual({blue}, ids("--execution", blue))
+        partition = blue[4:blue.index("}")]
+        self.assertIn(blue, ids("--partition", partition))
+        self.assertEqual(3, len(ids("--partition", "0-255")))
+
+    def test_follow_prints_what_comes(self):
+        follower = self.start("events", "--follow", "--json", "--after", "start", "--kinds",
+                              "completion", "--limit", "2")
+        first, second = self.cancelled(), self.cancelled()
+        out, _ = follower.communicate(timeout=60)
+        self.assertEqual([first, second],
+                         [json.loads(line)["execution_id"] for line in out.splitlines()])
+        self.assertEqual(0, follower.returncode)
+
+    def test_bad_words_are_refused(self):
+        self.ff("submit", "--kind", "k")
+        for words in (["--after", "nonsense"], ["--kinds", "gossip"], ["--partition", "256"],
+                      ["--partition", "9-3"], ["--limit", "0"]):
+            self.ff("events", *words, code=2)
+            self.assertTrue(self.error.startswith("ff: "))
+        self.ff("events", "--after", "027fffffffffffffff", code=4)
+        self.assertIn("--after 02", self.error)
+
+    def test_submit_waits_and_its_exit_status_says_how_it_ended(self):
+        waiting = self.start("submit", "--kind", "k", "--wait")
+        made = waiting.stdout.readline().strip()
+        self.ff("cancel", made)
+        self.assertEqual("cancelled\n", waiting.stdout.readline())
+        self.assertEqual(1, waiting.wait(timeout=60))
+
+    def test_show_waits(self):
+        made = self.submit()
+        self.ff("show", made, "--wait-ms", "50", code=5)
+        canceller = threading.Timer(0.2, self.ff, ["cancel", made])
+        canceller.start()
+        shown = self.ff("show", made, "--wait", "--json", code=1)
+        canceller.join()
+        self.assertEqual("cancelled", json.loads(shown)["public_state"])
+        self.ff("show", made, "--wait", code=1)
+
+
+class EventsOnSqlite(Events, unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.url = f"sqlite:{self.dir.name}/work.db"
+        self.ff("migrate")
+
+
+class EventsOnPostgres(Events, unittest.TestCase):
+    def setUp(self):
+        self.assertTrue(PG, "FF_TEST_PG is not set: run me through tests/run")
+        self.url = f"{PG}&schema=events_{uuid.uuid4().hex[:12]}"
+        self.ff("migrate")
+
+
+if __name__ == "__main__":
+    unittest.main()
