@@ -10,6 +10,7 @@
 #include "engine/cascade.h"
 #include "engine/engine.h"
 #include "engine/executor.h"
+#include "engine/lowwater.h"
 #include "engine/supervisor.h"
 #include "engine/tail.h"
 
@@ -56,6 +57,7 @@ struct ff_engine {
     struct ff_supervisor supervisor;
     struct ff_cascade cascade;
     struct ff_tail *tail;
+    struct ff_lowwater lowwater;
     struct ff_contact contact;
     struct ff_list parked;        /* claims that found nothing and may wait */
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
@@ -81,6 +83,8 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms);
 void ff_engine_contact_lost(struct ff_engine *engine);
 /* Another process has been in contact since then, and was so at last_ms. */
 void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_t last_ms);
+/* A batch has ended; see ff_lowwater_end. */
+void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain);
 /* After a commit: caches, wake-ups, hints. */
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
 /* End a job: park or requeue a claim that may wait, else call `done`. */

@@ -211,6 +211,7 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     ff_wait_init(&engine->reader_free);
     ff_list_init(&engine->parked);
     ff_cascade_init(&engine->cascade);
+    ff_lowwater_init(&engine->lowwater);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
     ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);
     ff_hashmap_init(&engine->workers, &engine->worker_arena, (struct ff_hash_seed){0});
@@ -309,6 +310,7 @@ void ff_engine_free(struct ff_engine *engine)
     ff_arena_done(&engine->capset_arena);
     ff_arena_done(&engine->worker_arena);
     ff_queue_done(&engine->queue);
+    ff_lowwater_done(&engine->lowwater);
     pthread_cond_destroy(&engine->reader_free);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->lock);

@@ -200,6 +200,8 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     }
     ff_engine_env(engine, 0, &capsets, &env);
     ff_batch_fill(batch, &jobs, &env);
+    if (engine->store->facts.dead_rows)
+        ff_lowwater_begin(&engine->lowwater, &batch->rows, env.mono_ms);
     if (!ff_list_empty(&jobs)) /* did not fit: next, in the same order */
         (void)group_new(executor, &jobs, SIZE_MAX, reruns);
     engine->stats.batches++;
@@ -299,6 +301,7 @@ static void failed(struct ff_executor *executor)
     struct ff_engine *const engine = executor->engine;
     const size_t count = batch->count;
 
+    ff_engine_batch_ended(engine, batch, false);
     note_loss(executor);
     executor->stage = FF_EXECUTOR_IDLE;
     switch (executor->call.outcome) {
@@ -455,6 +458,8 @@ static void rolled_back(struct ff_executor *executor)
 
     /* Nothing was to be saved, so it does not matter how the rollback went: the answers stand. */
     note_loss(executor);
+    ff_engine_batch_ended(executor->engine, batch,
+                          !batch->out_of_memory && executor->call.outcome == FF_CALLED_OK);
     if (!batch->out_of_memory) {
         reply(executor);
         return;
@@ -477,6 +482,7 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
         reply(executor);
     } else if (executor->call.outcome == FF_CALLED_OK) {
         executor->stage = FF_EXECUTOR_IDLE;
+        ff_engine_batch_ended(engine, &executor->batch, false);
         if (ff_engine_mono_ms(engine) - executor->batch.loaded_mono_ms <= FF_UNKNOWN_MS_MAX)
             again(executor, false, executor->batch.reruns + 1); /* leaves nothing for the rest */
         send_on_deferred(executor);
@@ -484,6 +490,7 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
     } else if (executor->call.outcome == FF_CALLED_OP || since_ms > FF_UNKNOWN_MS_MAX ||
                atomic_load(&engine->stopping)) {
         executor->stage = FF_EXECUTOR_IDLE;
+        ff_engine_batch_ended(engine, &executor->batch, false);
         send_on_deferred(executor);
         ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_OUTCOME_UNKNOWN,
                             "the store does not say whether this was applied");
@@ -543,6 +550,7 @@ void ff_executor_abort(struct ff_executor *executor)
     if (executor->stage != FF_EXECUTOR_IDLE && executor->call.kind != FF_CALL_READ)
         executor->session->ops->abandon(executor->session, &executor->call);
     executor->stage = FF_EXECUTOR_IDLE;
+    ff_engine_batch_ended(engine, &executor->batch, false);
     ff_engine_fail_jobs(engine, &executor->batch.deferred, FF_CLOSED, "engine is closing");
     ff_engine_fail_jobs(engine, &executor->batch.jobs, saving ? FF_OUTCOME_UNKNOWN : FF_CLOSED,
                         saving ? "engine closed while the store was saving" : "engine is closing");

@@ -228,11 +228,18 @@ void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
 
 /* --- after a commit --- */
 
+void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain)
+{
+    if (engine->store->facts.dead_rows)
+        ff_lowwater_end(&engine->lowwater, &batch->rows, certain);
+}
+
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 {
     uint64_t slots = 0;
     bool hinted = false;
 
+    ff_engine_batch_ended(engine, batch, true);
     for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_CAPSET]; entry;
          entry = entry->next)
         if (entry->found == FF_FOUND_ROW)

@@ -44,7 +44,8 @@ struct ff_scan {
     size_t param_count;
     int64_t limit; /* sum over the askers; passed as the block's parameter "limit" */
     bool loaded;
-    void **rows; /* in the block's order */
+    bool shortened; /* begins behind a hint: what it does not find may still be there */
+    void **rows;    /* in the block's order */
     size_t row_count;
     size_t taken;
     struct ff_scan *next;

@@ -90,6 +90,7 @@ struct ff_store_facts {
     bool serial_log;
     bool pooler;        /* behind a transaction-mode pooler */
     bool shared;        /* other processes may use the same store */
+    bool dead_rows;     /* scans walk over what is gone until somebody cleans up */
     char warnings[512]; /* settings an operator should change; empty if none */
 };
 

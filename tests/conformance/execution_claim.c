@@ -256,3 +256,29 @@ FF_CONFORMANCE(execution_claim, every_claim_has_a_higher_epoch)
     EXPECT_OK(t, when_replayed(t, held.id));
     EXPECT(t, given_claimed_next(t).epoch > last);
 }
+
+/* However many claims have gone before: whatever becomes the best is the next. */
+FF_CONFORMANCE(execution_claim, better_one_is_never_passed_over)
+{
+    struct ff_claim_request r = claim_request();
+    struct held held[2], first = {0};
+
+    for (int i = 0; i < 30; i++)
+        (void)given_submitted(t);
+    r.max = 2;
+    for (int i = 0; i < 4; i++) { /* the store's hints, if it has any, are warm */
+        EXPECT_INT(t, 2, (int64_t)when_claimed_many(t, &r, held, 2));
+        if (i == 0)
+            first = held[0];
+    }
+    EXPECT_OK(t, when_released(t, &first, NULL)); /* the oldest of them all */
+    EXPECT_INT(t, 2, (int64_t)when_claimed_many(t, &r, held, 2));
+    EXPECT_TEXT(t, first.id, held[0].id);
+    for (int64_t priority = 1; priority < 20; priority++) {
+        const struct name name = given_priority(t, priority);
+
+        EXPECT_TEXT(t, name.id, given_claimed_next(t).id);
+        EXPECT_OK(t, when_revoked(t, name.id));
+        EXPECT_TEXT(t, name.id, given_claimed_next(t).id);
+    }
+}

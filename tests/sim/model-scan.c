@@ -60,6 +60,20 @@ static bool is_due(const struct query *q, const struct ff_execution *row)
     return row->due_at_ms != FF_NULL64 && row->due_at_ms <= q->now_ms;
 }
 
+/* Before the place where a claim begins to look. */
+static bool is_before_start(const struct ff_scan *scan, const struct ff_execution *row)
+{
+    const int64_t from_rank = number_param(scan, "from_rank");
+    const int64_t from_ms = number_param(scan, "from_created_ms");
+    const struct ff_value *const from_id = param(scan, "from_id");
+
+    if (-(int64_t)row->priority != from_rank)
+        return -(int64_t)row->priority < from_rank;
+    if (row->created_at_ms != from_ms)
+        return row->created_at_ms < from_ms;
+    return from_id->type == FF_VALUE_NULL || ff_uuid_cmp(row->execution_id, from_id->as.uuid) < 0;
+}
+
 static bool fits_claim(const struct query *q, const void *any)
 {
     const struct ff_execution *const row = any;
@@ -71,6 +85,8 @@ static bool fits_claim(const struct query *q, const void *any)
     if (!ff_state_is_claimable(row->state) || !ff_str_eq(row->lane, text_param(q->scan, "lane")) ||
         !matches(q->namespace, row->namespace) ||
         (row->deadline_at_ms != FF_NULL64 && row->deadline_at_ms <= q->now_ms))
+        return false;
+    if (is_before_start(q->scan, row))
         return false;
     for (size_t i = 0; !kind_fits && i < kinds->count; i++)
         kind_fits = ff_str_eq(kinds->as.strs[i], row->kind);

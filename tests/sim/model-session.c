@@ -617,7 +617,7 @@ struct ff_store *model_store_new(struct model *model, int node, bool shared, boo
     assert(store);
     store->base.ops = &ops;
     store->base.facts = (struct ff_store_facts){
-        .kind = "model", .version = "1", .notify = notify, .shared = shared};
+        .kind = "model", .version = "1", .notify = notify, .shared = shared, .dead_rows = true};
     store->model = model;
     store->node = node;
     return &store->base;

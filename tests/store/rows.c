@@ -164,6 +164,9 @@ static struct ff_scan *want_claims(struct batch *batch, int64_t limit)
         {.type = FF_VALUE_NULL},
         {.type = FF_VALUE_NULL},
         {.type = FF_VALUE_I64S, .count = 1, .as.i64s = capsets},
+        {.type = FF_VALUE_I64, .as.i64 = -9001},
+        {.type = FF_VALUE_I64},
+        {.type = FF_VALUE_NULL},
         {.type = FF_VALUE_I64},
     };
 

@@ -146,8 +146,14 @@ static struct ff_scan *claim_scan(struct fx *f, struct ff_value kinds, int64_t l
 {
     static const int64_t any_worker[] = {0};
     const struct ff_value params[] = {
-        {.type = FF_VALUE_TEXT, .as.str = FF_STR("lane-a")},        {.type = FF_VALUE_NULL}, kinds,
-        {.type = FF_VALUE_I64S, .count = 1, .as.i64s = any_worker}, {.type = FF_VALUE_I64},
+        {.type = FF_VALUE_TEXT, .as.str = FF_STR("lane-a")},
+        {.type = FF_VALUE_NULL},
+        kinds,
+        {.type = FF_VALUE_I64S, .count = 1, .as.i64s = any_worker},
+        {.type = FF_VALUE_I64, .as.i64 = -9001},
+        {.type = FF_VALUE_I64},
+        {.type = FF_VALUE_NULL},
+        {.type = FF_VALUE_I64},
     };
 
     return ff_rowset_scan(&f->rows, FF_SQL_EXECUTION_CLAIM_SCAN, params, FF_ARRAY_LEN(params),

@@ -44,8 +44,10 @@ static const int64_t *capset_ids(struct ff_work *work, const struct ff_claim_in 
 static void need_scans(struct ff_work *work, struct ff_claim_in *in)
 {
     struct ff_value params[FF_SQL_EXECUTION_CLAIM_SCAN_PARAMS];
-    struct ff_in_execution_claim_scan scan = {
-        .namespace = in->namespace, .kinds = in->kinds, .kinds_count = in->kind_count};
+    struct ff_in_execution_claim_scan scan = {.namespace = in->namespace,
+                                              .kinds = in->kinds,
+                                              .kinds_count = in->kind_count,
+                                              .from_rank = -FF_PRIORITY_MAX - 1}; /* all of it */
 
     scan.capsets = capset_ids(work, in, &scan.capsets_count);
     in->scans = ff_arena_array(work->arena, in->lane_count, sizeof(struct ff_scan *));
@@ -265,7 +267,8 @@ static bool serve_lane(struct ff_work *work, const struct ff_claim_in *in, struc
         }
         scan->taken++;
     }
-    if (out->task_count < (size_t)in->max && (int64_t)scan->row_count >= scan->limit)
+    if (out->task_count < (size_t)in->max &&
+        (scan->shortened || (int64_t)scan->row_count >= scan->limit))
         out->went_short = true;
     return true;
 }

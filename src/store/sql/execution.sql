@@ -1,10 +1,13 @@
 -- Executions: the scans that hand out and fire work, and what the API reads.
 
 -- name: execution_claim_scan
--- in:   lane:text namespace:text? kinds:text[]? capsets:i64[] limit:i64
+-- in:   lane:text namespace:text? kinds:text[]? capsets:i64[]
+-- in:   from_rank:i32 from_created_ms:i64 from_id:uuid? limit:i64
 -- out:  row:execution
--- note: The next executions of a lane, best first. `capsets` holds the ids of all sets the worker
---       satisfies, always with 0. A row whose deadline has passed is the timer's, not a worker's.
+-- note: The next executions of a lane, best first, from a place in that order on. `capsets` holds
+--       the ids of all sets the worker satisfies, always with 0. A row whose deadline has passed is
+--       the timer's, not a worker's. The rank is the negative priority, so that one comparison
+--       names a range of the index.
 SELECT {{execution.columns}}
   FROM ff_execution
  WHERE lane = :lane
@@ -13,7 +16,8 @@ SELECT {{execution.columns}}
    AND (:kinds IS NULL OR kind {{any:kinds}})
    AND capset_id {{any:capsets}}
    AND (deadline_at_ms IS NULL OR deadline_at_ms > {{now_ms}})
- ORDER BY priority DESC, created_at_ms, execution_id
+   AND (-priority, created_at_ms, execution_id) >= (:from_rank, :from_created_ms, :from_id)
+ ORDER BY -priority, created_at_ms, execution_id
  LIMIT :limit
  {{lock_skip}};
 

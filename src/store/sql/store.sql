@@ -24,7 +24,7 @@ SELECT {{now_ms}} AS now_ms,
        (SELECT count(*) FROM ff_capset) AS capsets,
        (SELECT count(*)
           FROM (SELECT 1 FROM ff_execution WHERE {{claimable}}
-                 ORDER BY lane, priority DESC, created_at_ms, execution_id LIMIT 1) c) AS claimable,
+                 ORDER BY lane, -priority, created_at_ms, execution_id LIMIT 1) c) AS claimable,
        (SELECT value FROM ff_meta WHERE name = :contact) AS contact;
 
 -- name: clock
