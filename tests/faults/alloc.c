@@ -159,14 +159,18 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
     return atomic_load(&failures) > 0;
 }
 
-static void sweep_scenario(struct test *t, const struct scenario *scenario, size_t *ret_sites)
+static void sweep_scenario(struct test *t, void *ctx, const struct scenario *scenario)
 {
+    size_t *const sites = ctx;
+
+    open_quiet(t);
+
     const struct clean clean = {clean_state(t, scenario, 0), clean_state(t, scenario, 1),
                                 scenario->undone ? clean_state(t, scenario, 2) : NULL};
 
     for (int all_after = 0; all_after < 2; all_after++)
         for (long long n = 1; n < N_MAX && run_once(t, scenario, n, all_after, &clean); n++)
-            (*ret_sites)++;
+            (*sites)++;
     expect_sound(t, t->client);
 }
 
@@ -174,9 +178,7 @@ static void every_call(struct test *t)
 {
     size_t sites = 0;
 
-    open_quiet(t);
-    for (size_t i = 0; i < scenario_count; i++)
-        sweep_scenario(t, &scenarios[i], &sites);
+    each_scenario(t, sweep_scenario, &sites);
     (void)printf("# %zu calls, %zu failed allocations\n", scenario_count, sites);
 }
 

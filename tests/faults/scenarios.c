@@ -24,6 +24,27 @@ void stage_init(struct stage *s)
     (void)snprintf(s->ns, sizeof s->ns, "s%u", ++number);
 }
 
+void each_scenario(struct test *t,
+                   void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
+                   void *ctx)
+{
+    struct test_store *const shared = t->store;
+
+    for (size_t i = 0; i < scenario_count; i++) {
+        struct test_store *const own = keep(t, sizeof *own);
+
+        if (!test_store_new(shared->kind, own, t->why, sizeof t->why))
+            FAIL(t, "no store for '%s'", scenarios[i].name);
+        t->store = own;
+        t->url = own->url;
+        run(t, ctx, &scenarios[i]);
+        close_client(t, &t->client);
+        test_store_done(own, true);
+    }
+    t->store = shared;
+    t->url = shared->url;
+}
+
 /* ---- given ---- */
 
 static struct ff_submission one(const struct stage *s, const char *kind)

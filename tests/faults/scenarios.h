@@ -40,5 +40,10 @@ extern const struct scenario scenarios[];
 extern const size_t scenario_count;
 
 void stage_init(struct stage *s);
+/* Calls `run` for all of them, each on a store of its own that `run` opens as t->client: dumps and
+ * audits take longer the more there is. */
+void each_scenario(struct test *t,
+                   void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
+                   void *ctx);
 
 #endif
