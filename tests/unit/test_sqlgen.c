@@ -178,15 +178,17 @@ static void test_sqlgen__a_block_becomes_both_dialects(void **state)
         "-- out:  row:lane\n"
         "-- note: Why it is so.\n"
         "SELECT {{lane.columns}} -- not a ':param'\n"
-        "  FROM ff_lane WHERE lane = :lane AND reason <> 'it''s :none {{of}} these'\n"
+        "  FROM ff_lane {{by_index:ff_lane_x}} WHERE lane = :lane AND reason <> 'it''s :none "
+        "{{of}} these'\n"
         "   AND (:kinds IS NULL OR reason {{any:kinds}}) AND paused {{any:sets}}\n"
         "   AND paused = :at AND changed_at_ms <= {{now_ms}}\n"
         " ORDER BY lane LIMIT :limit {{lock_skip}};\n");
     assert_int_equal(0, run(tree));
     assert_string_equal("", tree->said);
-    assert_made(tree, "SELECT lane, paused, reason, changed_at_ms FROM ff_lane WHERE lane = ?1 AND "
-                      "reason <> 'it''s :none {{of}} these' AND (?2 IS NULL OR reason IN (SELECT "
-                      "value FROM json_each(?2))) AND paused IN (SELECT value FROM json_each(?3)) "
+    assert_made(tree, "SELECT lane, paused, reason, changed_at_ms FROM ff_lane INDEXED BY "
+                      "ff_lane_x WHERE lane = ?1 AND reason <> 'it''s :none {{of}} these' AND "
+                      "(?2 IS NULL OR reason IN (SELECT value FROM json_each(?2))) AND paused IN "
+                      "(SELECT value FROM json_each(?3)) "
                       "AND paused = ?4 AND changed_at_ms <= ff_now_ms() ORDER BY lane LIMIT ?5\"");
     assert_contains(tree->out, "lane = $1::text AND reason");
     assert_contains(tree->out, "($2::text[] IS NULL OR reason = ANY($2::text[]))");

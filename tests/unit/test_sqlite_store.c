@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -271,6 +272,53 @@ static void test_sqlite__every_text_can_be_prepared(void **state)
     }
 }
 
+static void no_time(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    (void)values;
+    sqlite3_result_int64(context, 0);
+}
+
+/* The first line of its plan that goes through a whole partition, or empty. */
+static void plan_of(sqlite3 *db, const char *text, char *out, size_t out_bytes)
+{
+    char *const sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", text);
+    sqlite3_stmt *plan = NULL;
+
+    out[0] = '\0';
+    assert_int_equal(SQLITE_OK, sqlite3_prepare_v2(db, sql, -1, &plan, NULL));
+    while (sqlite3_step(plan) == SQLITE_ROW) {
+        const char *const line = (const char *)sqlite3_column_text(plan, 3);
+
+        if (strstr(line, "(partition_key=?)"))
+            (void)snprintf(out, out_bytes, "%s", line);
+    }
+    (void)sqlite3_finalize(plan);
+    sqlite3_free(sql);
+}
+
+/* Claiming a member of a flow of 10,000 read all of its 10,000 edges. */
+static void test_sqlite__no_read_goes_through_a_whole_partition(void **state)
+{
+    struct fx *const f = *state;
+    sqlite3 *db = NULL;
+    char line[256];
+
+    assert_int_equal(SQLITE_OK, sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READWRITE, NULL));
+    assert_int_equal(SQLITE_OK, sqlite3_create_function(db, "ff_now_ms", 0, SQLITE_UTF8, NULL,
+                                                        no_time, NULL, NULL));
+    for (int block = 0; block < FF_SQL_COUNT; block++) {
+        const char *const text = ff_sql_blocks[block].text[FF_DIALECT_SQLITE];
+
+        if (!text || !strncmp(ff_sql_blocks[block].name, "fsck", 4))
+            continue;
+        plan_of(db, text, line, sizeof line);
+        if (line[0])
+            fail_msg("%s: %s", ff_sql_blocks[block].name, line);
+    }
+    assert_int_equal(SQLITE_OK, sqlite3_close(db));
+}
+
 /* --- errors --- */
 
 static void test_sqlite__a_duplicate_is_a_rerun(void **state)
@@ -403,6 +451,7 @@ int main(void)
         ON(fx_setup_memory, test_sqlite__what_was_peeked_is_read_again_under_the_lock),
         ON(fx_setup_memory, test_sqlite__reads_give_rows_or_cells),
         ON(fx_setup_memory, test_sqlite__every_text_can_be_prepared),
+        ON(fx_setup_file, test_sqlite__no_read_goes_through_a_whole_partition),
         ON(fx_setup_file, test_sqlite__a_duplicate_is_a_rerun),
         ON(fx_setup_memory, test_sqlite__a_duplicate_is_a_rerun),
         ON(fx_setup_memory, test_sqlite__other_constraints_are_the_ops_fault),

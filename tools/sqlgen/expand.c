@@ -55,6 +55,15 @@ static void add_param(struct expansion *at, struct arg name)
     }
 }
 
+/* SQLite knows nothing about the data and would take the first key that fits. */
+static void add_index(struct expansion *at, struct arg name)
+{
+    if (at->dialect != SQLITE)
+        return;
+    buf_adds(at->out, "INDEXED BY ");
+    buf_add(at->out, name.text, name.len);
+}
+
 static void add_any(struct expansion *at, struct arg name)
 {
     const int index = param_index(at->block, name.text, name.len);
@@ -351,6 +360,8 @@ static void expand_fragment(struct expansion *at)
         add_time(at, "clock_timestamp");
     else if (arg_is(word, "lock_skip"))
         buf_adds(at->out, at->dialect == SQLITE ? "" : "FOR UPDATE SKIP LOCKED");
+    else if (arg_is(word, "by_index"))
+        add_index(at, arg);
     else if (arg_is(word, "any"))
         add_any(at, arg);
     else if (!expand_code(at, word, arg) && !expand_columns(at, word, arg))

@@ -28,7 +28,7 @@ SELECT {{edge_group.columns:g}}
 -- out:  row:edge
 -- note: What a node waits for, page by page. `outcomes` null: all edges.
 SELECT {{edge.columns}}
-  FROM ff_edge
+  FROM ff_edge {{by_index:ff_edge_downstream}}
  WHERE partition_key = :partition_key AND downstream_id = :downstream_id
    AND execution_id > :after_id
    AND (:outcomes IS NULL OR outcome {{any:outcomes}})
@@ -56,7 +56,7 @@ SELECT {{edge.columns:x}}
 -- out:  row:execution
 -- note: Whose edges speak against a node: they failed or were skipped.
 SELECT {{execution.columns:e}}
-  FROM ff_edge x
+  FROM ff_edge x {{by_index:ff_edge_downstream}}
   JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
    AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
@@ -70,7 +70,7 @@ SELECT {{execution.columns:e}}
 --       failed, expired or were cancelled by themselves.
 WITH RECURSIVE up (id) AS (
     SELECT x.execution_id
-      FROM ff_edge x
+      FROM ff_edge x {{by_index:ff_edge_downstream}}
      WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
        AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
     UNION
@@ -78,7 +78,8 @@ WITH RECURSIVE up (id) AS (
       FROM up
       JOIN ff_execution s ON s.partition_key = :partition_key AND s.execution_id = up.id
                          AND s.state = {{state:SKIPPED}}
-      JOIN ff_edge x ON x.partition_key = :partition_key AND x.downstream_id = up.id
+      JOIN ff_edge x {{by_index:ff_edge_downstream}}
+        ON x.partition_key = :partition_key AND x.downstream_id = up.id
      WHERE x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}}))
 SELECT {{execution.columns:e}}
   FROM up
@@ -224,11 +225,13 @@ SELECT partition_key, execution_id, node, kind, state
 -- name: flow_edges
 -- in:   partition_key:i16 flow_id:uuid
 -- out:  cells from_node:text to_node:text pass:i64 outcome:i64
+-- note: CROSS JOIN makes SQLite begin with the members.
 SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
   FROM ff_execution u
-  JOIN ff_edge x ON x.partition_key = u.partition_key AND x.execution_id = u.execution_id
+ CROSS JOIN ff_edge x
   JOIN ff_execution d ON d.partition_key = x.partition_key AND d.execution_id = x.downstream_id
  WHERE u.flow_id = :flow_id AND u.partition_key = :partition_key
+   AND x.partition_key = u.partition_key AND x.execution_id = u.execution_id
  ORDER BY u.node, d.node;
 
 -- name: flow_joins
@@ -251,7 +254,7 @@ SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,
        CASE WHEN length(p.data) <= :inline_bytes OR x.pass = {{code:PASS_INPUT}}
             THEN p.data END AS data,
        p.content_type
-  FROM ff_edge x
+  FROM ff_edge x {{by_index:ff_edge_downstream}}
   JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
   LEFT JOIN ff_payload p
     ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
