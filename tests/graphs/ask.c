@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#define SETTLE_MS 300000
+
 static const char *const policy_names[] = {"all_of", "any_of", "quorum"};
 
 struct words {
@@ -70,7 +72,7 @@ ff_status ask_flow(struct play *p, int first_node, int first_edge)
 
 void wait_settled(struct test *t, struct ff_client *client)
 {
-    const int64_t until_ms = test_mono_ms() + TEST_WAIT_MS;
+    const int64_t until_ms = test_mono_ms() + SETTLE_MS;
     const struct timespec pause = {.tv_nsec = 50000};
     struct ff_engine_stats stats;
 
