@@ -123,7 +123,7 @@ struct ff_options {
     size_t size;                /* sizeof(struct ff_options) */
     bool migrate;               /* bring an older schema up to date */
     bool must_exist;            /* do not create a SQLite file */
-    bool passive;               /* no timers, no scanners: tools that look and leave */
+    bool passive; /* no timers, no scanners: tools that look, change something and leave */
     int32_t executors;          /* 1 on SQLite, 2 on Postgres */
     int64_t timeout_ms;         /* of every blocking call; 30,000 */
     int64_t retention_ms;       /* finished executions are kept this long; 7 days */
@@ -137,8 +137,9 @@ struct ff_options {
 
 FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options *options,
                                        struct ff_client **ret_client, struct ff_error *reterr);
-/* Waits up to grace_ms for what is under way. Returns how many loops did not end in time; NULL is
- * allowed. Leases stay valid. */
+/* Waits up to grace_ms for what is under way. Returns how many loops did not end in time, and for a
+ * passive client also how many steps of its flows are left to others; NULL is allowed. Leases stay
+ * valid. */
 FF_API size_t ff_close(struct ff_client *client, int64_t grace_ms);
 
 /* Brings the schema up to date, or with dry_run only says what would be done. */
@@ -487,7 +488,7 @@ struct ff_flow_info_list {
     struct ff_flow_info *items;
     char next_cursor[FF_CURSOR_BYTES]; /* empty at the end */
 };
-/* One flow with its graph: exactly one item. */
+/* One flow with its graph: exactly one item. The id is a uuid or a unique prefix of one. */
 FF_API FF_MUST_CHECK ff_status ff_flow_get(struct ff_client *client, const char *flow_id,
                                            struct ff_flow_info_list *ret, struct ff_error *reterr);
 
@@ -566,8 +567,8 @@ struct ff_info_list {
     struct ff_info *items;             /* lists leave out tags, input, progress and failure */
     char next_cursor[FF_CURSOR_BYTES]; /* empty at the end */
 };
-/* One execution, whole: exactly one item. The id may be canonical, fp:N:<uuid>, a bare uuid, or a
- * unique prefix of one (at least 4 hex digits). */
+/* One execution, whole: exactly one item. The id may be canonical, fp:N:<uuid>, a bare uuid, a
+ * unique prefix of one (at least 4 hex digits), or <flow id>/<node>. */
 FF_API FF_MUST_CHECK ff_status ff_get(struct ff_client *client, const char *execution_id,
                                       struct ff_info_list *ret, struct ff_error *reterr);
 FF_API FF_MUST_CHECK ff_status ff_list(struct ff_client *client, const struct ff_filter *filter,

@@ -45,9 +45,14 @@ FF_MUST_CHECK ff_status ff_submission_in(struct ff_client *client, struct ff_job
                                          struct ff_error *reterr);
 struct ff_uuid ff_api_mint_flow(struct ff_client *client);
 
-/* A canonical id, fp:N:<uuid>, a bare uuid, or a unique beginning of one. May ask the store. */
+/* A canonical id, fp:N:<uuid>, a bare uuid, a unique beginning of one, or <flow>/<node>. May ask
+ * the store. */
 FF_MUST_CHECK ff_status ff_api_id(struct ff_client *client, const char *text,
                                   struct ff_exec_id *ret_id, struct ff_error *reterr);
+
+/* A flow's uuid, or a unique beginning of one. May ask the store. */
+FF_MUST_CHECK ff_status ff_api_flow_id(struct ff_client *client, const char *text,
+                                       struct ff_uuid *ret_id, struct ff_error *reterr);
 
 /* Run one block and keep rows and cells in `arena`. */
 FF_MUST_CHECK ff_status ff_api_read(struct ff_client *client, struct ff_arena *arena, int block,

@@ -77,22 +77,23 @@ static bool prefix_range(struct ff_str text, struct ff_uuid *first, struct ff_uu
     return digits >= PREFIX_DIGITS_MIN;
 }
 
-static ff_status ambiguous(const char *text, const struct ff_read *read, struct ff_error *reterr)
+/* Up to CANDIDATES_SHOWN + 1 uuids were found where one was meant. */
+static ff_status ambiguous(const char *text, const char *field, const struct ff_uuid *found,
+                           size_t count, struct ff_error *reterr)
 {
     char names[CANDIDATES_SHOWN * (FF_UUID_TEXT_LEN + 2) + 8] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < read->row_count && i < CANDIDATES_SHOWN; i++) {
-        const struct ff_execution *const row = read->rows[i];
+    for (size_t i = 0; i < count && i < CANDIDATES_SHOWN; i++) {
         char uuid[FF_UUID_TEXT_BYTES];
 
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                 ff_uuid_format(row->execution_id, uuid));
+                                 ff_uuid_format(found[i], uuid));
     }
-    if (read->row_count > CANDIDATES_SHOWN)
+    if (count > CANDIDATES_SHOWN)
         (void)snprintf(names + used, sizeof names - used, ", ...");
-    return ff_fail_field(reterr, FF_INVALID, "execution_id", "id '%.40s' is not unique: it fits %s",
-                         text, names);
+    return ff_fail_field(reterr, FF_INVALID, field, "id '%.40s' is not unique: it fits %s", text,
+                         names);
 }
 
 static ff_status look_up(struct ff_client *client, const char *text, struct ff_uuid first,
@@ -102,6 +103,8 @@ static ff_status look_up(struct ff_client *client, const char *text, struct ff_u
     const struct ff_in_execution_by_uuid in = {
         .first = first, .last = last, .limit = CANDIDATES_SHOWN + 1};
     struct ff_value values[FF_SQL_EXECUTION_BY_UUID_PARAMS];
+    struct ff_uuid found[CANDIDATES_SHOWN + 1];
+    const struct ff_execution *row = NULL;
     struct ff_read read;
 
     if (!memory)
@@ -109,14 +112,68 @@ static ff_status look_up(struct ff_client *client, const char *text, struct ff_u
     ff_in_execution_by_uuid_values(&in, values);
     FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_EXECUTION_BY_UUID, values,
                        FF_SQL_EXECUTION_BY_UUID_PARAMS, &read, reterr));
-    if (!read.row_count)
+    for (size_t i = 0; i < read.row_count; i++) {
+        row = read.rows[i];
+        found[i] = row->execution_id;
+    }
+    if (!row)
         return ff_fail(reterr, FF_NOT_FOUND, "no execution '%.40s'", text);
     if (read.row_count > 1)
-        return ambiguous(text, &read, reterr);
-
-    const struct ff_execution *const row = read.rows[0];
+        return ambiguous(text, "execution_id", found, read.row_count, reterr);
     *ret_id = (struct ff_exec_id){.partition = row->partition_key, .uuid = row->execution_id};
     return FF_OK;
+}
+
+static ff_status look_up_flow(struct ff_client *client, const char *text, struct ff_uuid first,
+                              struct ff_uuid last, struct ff_uuid *ret_id, struct ff_error *reterr)
+{
+    FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
+    const struct ff_in_flow_by_uuid in = {
+        .first = first, .last = last, .limit = CANDIDATES_SHOWN + 1};
+    struct ff_value values[FF_SQL_FLOW_BY_UUID_PARAMS];
+    struct ff_uuid found[CANDIDATES_SHOWN + 1];
+    struct ff_read read;
+
+    if (!memory)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot look up '%.40s'", text);
+    ff_in_flow_by_uuid_values(&in, values);
+    FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_FLOW_BY_UUID, values,
+                       FF_SQL_FLOW_BY_UUID_PARAMS, &read, reterr));
+    for (size_t i = 0; i < read.row_count; i++)
+        found[i] = ((const struct ff_flow *)read.rows[i])->flow_id;
+    if (!read.row_count)
+        return ff_fail(reterr, FF_NOT_FOUND, "no flow '%.40s'", text);
+    if (read.row_count > 1)
+        return ambiguous(text, "flow_id", found, read.row_count, reterr);
+    *ret_id = found[0];
+    return FF_OK;
+}
+
+ff_status ff_api_flow_id(struct ff_client *client, const char *text, struct ff_uuid *ret_id,
+                         struct ff_error *reterr)
+{
+    struct ff_uuid first, last;
+
+    FF_TRY(ff_api_need(text, "flow_id", reterr));
+    if (strlen(text) < FF_UUID_TEXT_LEN && prefix_range(ff_str_of(text), &first, &last))
+        return look_up_flow(client, text, first, last, ret_id, reterr);
+    return ff_flow_id_parse(ff_str_of(text), ret_id, reterr);
+}
+
+/* "<flow>/<node>": the id follows from the two. */
+static ff_status member_id(struct ff_client *client, const char *text, const char *slash,
+                           struct ff_exec_id *ret_id, struct ff_error *reterr)
+{
+    const size_t len = (size_t)(slash - text);
+    char flow[FF_UUID_TEXT_BYTES];
+    struct ff_uuid flow_id;
+
+    if (len >= sizeof flow || !slash[1])
+        return ff_fail_field(reterr, FF_INVALID, "execution_id",
+                             "'%.60s' is not a flow's id and a node's name", text);
+    (void)snprintf(flow, sizeof flow, "%.*s", (int)len, text);
+    FF_TRY(ff_api_flow_id(client, flow, &flow_id, reterr));
+    return ff_member_id(flow_id, ff_str_of(slash + 1), ret_id, reterr);
 }
 
 ff_status ff_api_id(struct ff_client *client, const char *text, struct ff_exec_id *ret_id,
@@ -124,8 +181,12 @@ ff_status ff_api_id(struct ff_client *client, const char *text, struct ff_exec_i
 {
     struct ff_uuid first, last;
     struct ff_error problem;
+    const char *slash;
 
     FF_TRY(ff_api_need(text, "execution_id", reterr));
+    slash = strchr(text, '/');
+    if (slash)
+        return member_id(client, text, slash, ret_id, reterr);
     if (prefix_range(ff_str_of(text), &first, &last))
         return look_up(client, text, first, last, ret_id, reterr);
     const ff_status status = ff_exec_id_parse(ff_str_of(text), ret_id, &problem);

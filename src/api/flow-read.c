@@ -191,7 +191,7 @@ ff_status ff_local_flow_get(struct ff_client *client, const char *flow_id,
     struct ff_read read;
 
     FF_TRY(ff_api_need(flow_id, "flow_id", reterr));
-    FF_TRY(ff_flow_id_parse(ff_str_of(flow_id), &in.flow_id, reterr));
+    FF_TRY(ff_api_flow_id(client, flow_id, &in.flow_id, reterr));
     in.partition_key = ff_flow_partition(in.flow_id);
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)

@@ -277,7 +277,7 @@ static ff_status grow_fill(struct ff_client *client, struct ff_job *job, const v
     FF_TRY(ff_api_need(given.flow_id, "flow_id", reterr));
     job->in = in;
     in->expected_revision = given.expected_revision;
-    FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
+    FF_TRY(ff_api_flow_id(client, given.flow_id, &in->flow_id, reterr));
     FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
     return ff_grow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr);
 }
@@ -339,14 +339,13 @@ static ff_status cancel_fill(struct ff_client *client, struct ff_job *job, const
     const struct ff_flow_ending *const item = (const struct ff_flow_ending *)items + index;
     struct ff_flow_cancel_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
 
-    (void)client;
     if (!in)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     FF_TRY(ff_api_need(item->flow_id, "flow_id", reterr));
     job->in = in;
     in->reason = ff_job_text(job, item->reason);
     in->by = ff_job_text(job, item->by ? item->by : FF_BY_OPERATOR);
-    FF_TRY(ff_flow_id_parse(ff_str_of(item->flow_id), &in->flow_id, reterr));
+    FF_TRY(ff_api_flow_id(client, item->flow_id, &in->flow_id, reterr));
     FF_TRY(cancel_policy_of(item->policy, &in->policy, reterr));
     return ff_flow_cancel_check(in, reterr);
 }

@@ -24,6 +24,7 @@ struct ff_given {
 
 struct ff_cli {
     const struct ff_verb *verb;
+    const char *noun; /* the first word of a verb of two */
     struct ff_given given[256];
     size_t given_count;
     const char *args[64];
@@ -32,7 +33,8 @@ struct ff_cli {
     struct ff_client *client;
     FILE *out, *err;
     bool colour;
-    int64_t now_ms; /* for ages */
+    bool plain_text; /* nothing but ASCII in drawings */
+    int64_t now_ms;  /* for ages */
 };
 
 /* The whole of ff but the process: returns the exit code. */

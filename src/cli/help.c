@@ -71,7 +71,15 @@ static void print_verb(FILE *out, const struct ff_verb *verb)
     print_options(out, ff_common_options);
 }
 
-void ff_help_print(FILE *out, const struct ff_verb *verb)
+/* `noun` NULL: any verb. */
+static bool belongs_to(const struct ff_verb *verb, const char *noun)
+{
+    const size_t len = noun ? strlen(noun) : 0;
+
+    return !noun || (strncmp(verb->name, noun, len) == 0 && verb->name[len] == ' ');
+}
+
+void ff_help_print(FILE *out, const struct ff_verb *verb, const char *noun)
 {
     if (verb) {
         print_verb(out, verb);
@@ -80,8 +88,10 @@ void ff_help_print(FILE *out, const struct ff_verb *verb)
     (void)fputs("usage: ff VERB [arguments] [options]\n\n"
                 "Durable executions on SQLite or Postgres.\n\nverbs:\n",
                 out);
-    for (size_t i = 0; i < ff_verb_count; i++)
-        (void)fprintf(out, "  %-10s %s\n", ff_verbs[i].name, ff_verbs[i].summary);
+    for (size_t i = 0; i < ff_verb_count; i++) {
+        if (belongs_to(&ff_verbs[i], noun))
+            (void)fprintf(out, "  %-12s %s\n", ff_verbs[i].name, ff_verbs[i].summary);
+    }
     (void)fputs("\noptions of every verb:\n", out);
     print_options(out, ff_common_options);
     (void)fputs("\n'ff VERB --help' tells more about one verb.\n", out);
@@ -197,41 +207,74 @@ static void completion_options(FILE *out, const ff_opt *list)
         (void)fprintf(out, " --%s", ff_options[*list].name);
 }
 
+/* The first words of all verbs, or the second ones of those that begin with `noun`. */
+static void completion_words(FILE *out, const char *noun)
+{
+    const char *last = "";
+
+    for (size_t i = 0; i < ff_verb_count; i++) {
+        const char *const name = ff_verbs[i].name;
+        const size_t len = strcspn(name, " ");
+
+        if (noun && belongs_to(&ff_verbs[i], noun))
+            (void)fprintf(out, " %s", name + len + 1);
+        else if (!noun && (strncmp(last, name, len) != 0 || last[len] != ' '))
+            (void)fprintf(out, " %.*s", (int)len, name);
+        last = name;
+    }
+}
+
 void ff_help_completion(FILE *out)
 {
     (void)fputs("# bash completion of ff, made by 'ff help --completion'\n"
                 "_ff()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} words\n"
-                "    case ${COMP_WORDS[1]} in\n",
+                "    case \"$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n"
+                "    '1 '*) words='",
                 out);
+    completion_words(out, NULL);
+    (void)fputs("' ;;\n", out);
     for (size_t i = 0; i < ff_verb_count; i++) {
-        (void)fprintf(out, "    %s) words='", ff_verbs[i].name);
+        const char *const name = ff_verbs[i].name;
+        const size_t len = strcspn(name, " ");
+        char noun[32];
+
+        (void)snprintf(noun, sizeof noun, "%.*s", (int)len, name);
+        if (name[len] && (i == 0 || !belongs_to(&ff_verbs[i - 1], noun))) {
+            (void)fprintf(out, "    '2 %s '*) words='", noun);
+            completion_words(out, noun);
+            (void)fputs("' ;;\n", out);
+        }
+        (void)fprintf(out, "    *' %s%s'*) words='", name, name[len] ? "" : " ");
         completion_options(out, ff_verbs[i].takes);
         completion_options(out, ff_common_options);
         (void)fputs("' ;;\n", out);
     }
-    (void)fputs("    *) words='", out);
-    for (size_t i = 0; i < ff_verb_count; i++)
-        (void)fprintf(out, " %s", ff_verbs[i].name);
-    (void)fputs("' ;;\n    esac\n    [ \"$COMP_CWORD\" -gt 1 ] || words='", out);
-    for (size_t i = 0; i < ff_verb_count; i++)
-        (void)fprintf(out, " %s", ff_verbs[i].name);
-    (void)fputs("'\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
+    (void)fputs("    esac\n"
+                "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
                 "complete -F _ff ff\n",
                 out);
 }
 
 int ff_run_help(struct ff_cli *cli)
 {
-    const struct ff_verb *const verb = cli->arg_count ? ff_verb_named(cli->args[0]) : NULL;
+    const char *const first = cli->arg_count ? cli->args[0] : NULL;
+    const bool is_noun = first && ff_is_noun(first);
+    const struct ff_verb *verb = NULL;
 
     if (ff_cli_has(cli, FF_OPT_MAN)) {
         ff_help_man(cli->out);
-    } else if (ff_cli_has(cli, FF_OPT_COMPLETION)) {
-        ff_help_completion(cli->out);
-    } else if (cli->arg_count && !verb) {
-        return ff_cli_usage(cli, "there is no verb '%s'", cli->args[0]);
-    } else {
-        ff_help_print(cli->out, verb);
+        return FF_EXIT_OK;
     }
+    if (ff_cli_has(cli, FF_OPT_COMPLETION)) {
+        ff_help_completion(cli->out);
+        return FF_EXIT_OK;
+    }
+    if (cli->arg_count == 2)
+        verb = ff_verb_of(first, cli->args[1]);
+    else if (first)
+        verb = ff_verb_named(first);
+    if (!verb && first && !(is_noun && cli->arg_count == 1))
+        return ff_cli_usage(cli, "there is no verb '%s'", cli->args[cli->arg_count - 1]);
+    ff_help_print(cli->out, verb, is_noun ? first : NULL);
     return FF_EXIT_OK;
 }

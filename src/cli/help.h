@@ -10,8 +10,8 @@
 
 struct ff_verb;
 
-/* `verb` NULL: all verbs, one line each. */
-void ff_help_print(FILE *out, const struct ff_verb *verb);
+/* Of one verb; else one line each of the verbs that begin with `noun`, NULL: of all. */
+void ff_help_print(FILE *out, const struct ff_verb *verb, const char *noun);
 /* docs/man/ff.1 */
 void ff_help_man(FILE *out);
 void ff_help_completion(FILE *out);

@@ -5,6 +5,7 @@
  * Tests: tests/unit/test_cli.c. */
 #include "cli/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -41,6 +42,12 @@ static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL,
 static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT,   FF_OPT_DEADLINE,
                                       FF_OPT_GENERATION, FILTER_OPTIONS, FF_OPT_ALL,
                                       FF_OPT_COUNT};
+static const ff_opt flow_create_takes[] = {FF_OPT_KEY, FF_OPT_NAMESPACE, FF_OPT_COUNT};
+static const ff_opt flow_grow_takes[] = {FF_OPT_REVISION, FF_OPT_COUNT};
+static const ff_opt flow_show_takes[] = {FF_OPT_DOT, FF_OPT_EVERY, FF_OPT_COUNT};
+static const ff_opt flow_ls_takes[] = {FF_OPT_NAMESPACE, FF_OPT_KIND,   FF_OPT_STATE,
+                                       FF_OPT_LIMIT,     FF_OPT_CURSOR, FF_OPT_COUNT};
+static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_COUNT};
 static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
@@ -85,6 +92,28 @@ const struct ff_verb ff_verbs[] = {
      "need exactly one ID. Without an ID all ended executions that match the filter are replayed, "
      "up to 10,000 in one call; --all stands for no filter.",
      replay_takes, ff_run_replay},
+    {"flow create", "FILE", 1, 1, "make a flow: a graph of executions",
+     "FILE holds one JSON object as in the HTTP API: kind, namespace, tags, nodes and edges; - is "
+     "standard input. The whole graph is made or nothing. Prints the flow's id. The same --key "
+     "again gives the same flow.",
+     flow_create_takes, ff_run_flow_create},
+    {"flow grow", "ID FILE", 2, 2, "add nodes and edges to a flow that has not ended",
+     "Edges start at any node of the flow, ended ones too, and end at nodes of this call. The same "
+     "again changes nothing.",
+     flow_grow_takes, ff_run_flow_grow},
+    {"flow show", "ID", 1, 1, "draw a flow: its graph and what became of each node",
+     "Equal nodes side by side and long rows of nodes in one state are drawn as one; a graph with "
+     "too many lanes becomes a table. At most 60 lines unless --all is given. A node is an "
+     "execution: 'ff show ID/NODE' and 'ff explain ID/NODE' tell more about it.",
+     flow_show_takes, ff_run_flow_show},
+    {"flow ls", "", 0, 0, "list flows, newest first",
+     "--state is open, running, completed, failed or cancelled. Exit status 1 when nothing "
+     "matches.",
+     flow_ls_takes, ff_run_flow_ls},
+    {"flow cancel", "ID", 1, 1, "cancel a flow, for good",
+     "The flow is cancelled at once, its nodes follow. A stronger policy may come later: "
+     "cancel_flow_only, cancel_pending, cancel_all.",
+     flow_cancel_takes, ff_run_flow_cancel},
     {"lanes", "[pause|resume LANE]", 0, 2, "show lanes and their depth; pause or resume one",
      "A paused lane hands out no work; what is running goes on.", lanes_takes, ff_run_lanes},
     {"workers", "", 0, 0, "show the workers that have claimed",
@@ -96,7 +125,7 @@ const struct ff_verb ff_verbs[] = {
     {"migrate", "", 0, 0, "bring the schema of the store up to date",
      "Prints the schema number before and after.", migrate_takes, ff_run_migrate},
     {"version", "", 0, 0, "print the version", "", nothing, ff_run_version},
-    {"help", "[VERB]", 0, 1, "say how to use ff, or one verb",
+    {"help", "[VERB]", 0, 2, "say how to use ff, or one verb",
      "--man prints the manual page, --completion a completion script for bash.", help_takes,
      ff_run_help},
 };
@@ -109,4 +138,25 @@ const struct ff_verb *ff_verb_named(const char *name)
             return &ff_verbs[i];
     }
     return NULL;
+}
+
+const struct ff_verb *ff_verb_of(const char *noun, const char *word)
+{
+    char name[64];
+
+    if (!noun)
+        return ff_verb_named(word);
+    (void)snprintf(name, sizeof name, "%s %s", noun, word);
+    return ff_verb_named(name);
+}
+
+bool ff_is_noun(const char *word)
+{
+    const size_t len = strlen(word);
+
+    for (size_t i = 0; i < ff_verb_count; i++) {
+        if (strncmp(ff_verbs[i].name, word, len) == 0 && ff_verbs[i].name[len] == ' ')
+            return true;
+    }
+    return false;
 }

@@ -7,6 +7,7 @@
 #ifndef FF_CLI_OPTIONS_H
 #define FF_CLI_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ff_cli;
@@ -23,7 +24,7 @@ struct ff_option {
 extern const struct ff_option ff_options[FF_OPT_COUNT];
 
 struct ff_verb {
-    const char *name;
+    const char *name; /* one word, or a noun and a verb: "flow show" */
     const char *args; /* as shown in the synopsis, or "" */
     size_t args_min, args_max;
     const char *summary;
@@ -36,6 +37,10 @@ extern const size_t ff_verb_count;
 /* --store, --server, --json, --help: taken by every verb. */
 extern const ff_opt ff_common_options[];
 const struct ff_verb *ff_verb_named(const char *name);
+/* The verb that `noun` and `word` make together; `noun` NULL: one word. */
+const struct ff_verb *ff_verb_of(const char *noun, const char *word);
+/* Does a verb of two words begin with it? */
+bool ff_is_noun(const char *word);
 
 int ff_run_serve(struct ff_cli *cli);
 int ff_run_submit(struct ff_cli *cli);
@@ -45,6 +50,11 @@ int ff_run_events(struct ff_cli *cli);
 int ff_run_explain(struct ff_cli *cli);
 int ff_run_cancel(struct ff_cli *cli);
 int ff_run_replay(struct ff_cli *cli);
+int ff_run_flow_create(struct ff_cli *cli);
+int ff_run_flow_grow(struct ff_cli *cli);
+int ff_run_flow_show(struct ff_cli *cli);
+int ff_run_flow_ls(struct ff_cli *cli);
+int ff_run_flow_cancel(struct ff_cli *cli);
 int ff_run_lanes(struct ff_cli *cli);
 int ff_run_workers(struct ff_cli *cli);
 int ff_run_fsck(struct ff_cli *cli);

@@ -22,8 +22,8 @@ int ff_cli_usage(struct ff_cli *cli, const char *fmt, ...)
     va_start(args, fmt);
     (void)vfprintf(cli->err, fmt, args);
     va_end(args);
-    if (cli->verb)
-        (void)fprintf(cli->err, "; see 'ff %s --help'\n", cli->verb->name);
+    if (cli->verb || cli->noun)
+        (void)fprintf(cli->err, "; see 'ff %s --help'\n", cli->verb ? cli->verb->name : cli->noun);
     else
         (void)fprintf(cli->err, "; see 'ff --help'\n");
     return FF_EXIT_USAGE;
@@ -79,10 +79,15 @@ static int take_option(struct ff_cli *cli, int argc, char **argv, int *at)
 
 static int take_verb(struct ff_cli *cli, const char *word)
 {
-    cli->verb = ff_verb_named(word);
+    cli->verb = ff_verb_of(cli->noun, word);
     if (cli->verb)
         return FF_EXIT_OK;
-    return ff_cli_usage(cli, "there is no verb '%s'", word);
+    if (cli->noun)
+        return ff_cli_usage(cli, "there is no verb '%s %s'", cli->noun, word);
+    if (!ff_is_noun(word))
+        return ff_cli_usage(cli, "there is no verb '%s'", word);
+    cli->noun = word;
+    return FF_EXIT_OK;
 }
 
 static int take_argument(struct ff_cli *cli, const char *word)
@@ -116,6 +121,8 @@ int ff_cli_parse(struct ff_cli *cli, int argc, char **argv)
     }
     if (ff_cli_has(cli, FF_OPT_HELP))
         return FF_EXIT_OK;
+    if (!cli->verb && cli->noun)
+        return ff_cli_usage(cli, "what shall be done with a %s?", cli->noun);
     if (!cli->verb)
         return ff_cli_usage(cli, "what shall be done?");
     if (cli->arg_count < cli->verb->args_min)

@@ -40,8 +40,7 @@ void ff_grid_add(struct ff_grid *grid, const char *const *cells)
     grid->rows++;
 }
 
-/* Characters, not bytes: names may be in any language. */
-static size_t width_of(const char *text)
+size_t ff_text_width(const char *text)
 {
     size_t width = 0;
 
@@ -65,7 +64,7 @@ static void print_cell(const struct ff_grid *grid, size_t column, const char *te
     if (is_last)
         (void)fputc('\n', out);
     else
-        (void)fprintf(out, "%*s", (int)(width - width_of(text) + 2), "");
+        (void)fprintf(out, "%*s", (int)(width - ff_text_width(text) + 2), "");
 }
 
 void ff_grid_print(const struct ff_grid *grid, const char *indent)
@@ -73,9 +72,9 @@ void ff_grid_print(const struct ff_grid *grid, const char *indent)
     size_t widths[FF_TABLE_COLUMNS_MAX] = {0};
 
     for (size_t c = 0; c < grid->columns; c++) {
-        widths[c] = width_of(grid->titles[c]);
+        widths[c] = ff_text_width(grid->titles[c]);
         for (size_t r = 0; r < grid->rows; r++)
-            widths[c] = ff_max_size(widths[c], width_of(grid->cells[r * grid->columns + c]));
+            widths[c] = ff_max_size(widths[c], ff_text_width(grid->cells[r * grid->columns + c]));
     }
     (void)fputs(indent, grid->cli->out);
     for (size_t c = 0; c < grid->columns; c++)
@@ -159,9 +158,9 @@ const char *ff_state_colour(const struct ff_cli *cli, const char *public_state)
     static const struct {
         const char *state, *colour;
     } colours[] = {
-        {"active", "\x1b[36m"},    {"completed", "\x1b[32m"}, {"failed", "\x1b[31m"},
-        {"expired", "\x1b[31m"},   {"delayed", "\x1b[33m"},   {"waiting_children", "\x1b[33m"},
-        {"cancelled", "\x1b[35m"}, {"skipped", "\x1b[35m"},
+        {"active", "\x1b[36m"},  {"completed", "\x1b[32m"}, {"failed", "\x1b[31m"},
+        {"expired", "\x1b[31m"}, {"delayed", "\x1b[33m"},   {"waiting_children", "\x1b[33m"},
+        {"running", "\x1b[36m"}, {"cancelled", "\x1b[35m"}, {"skipped", "\x1b[35m"},
     };
 
     for (size_t i = 0; cli->colour && i < FF_ARRAY_LEN(colours); i++) {

@@ -33,6 +33,8 @@ const char *ff_moment(struct ff_cli *cli, int64_t at_ms);
 const char *ff_number(struct ff_cli *cli, int64_t number);
 /* The part of a canonical id that people copy: without its partition. */
 const char *ff_short_id(const char *execution_id);
+/* In characters, not bytes: names may be in any language. */
+size_t ff_text_width(const char *text);
 /* A copy without control characters: what others wrote must not drive the terminal. */
 const char *ff_printable(struct ff_cli *cli, const char *text, size_t len);
 const char *ff_state_colour(const struct ff_cli *cli, const char *public_state);

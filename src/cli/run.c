@@ -21,7 +21,7 @@
 
 #define STORE_DEFAULT  "sqlite:flowfabric.db"
 #define JSON_BYTES_MAX (64 << 20)
-#define CLOSE_GRACE_MS 5000
+#define CLOSE_GRACE_MS 10000
 
 int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
                 const struct ff_error *error)
@@ -132,6 +132,20 @@ static bool wants_colour(FILE *out)
     return isatty(fileno(out)) && !(no && no[0]) && term && strcmp(term, "dumb") != 0;
 }
 
+/* Boxes need a terminal that reads UTF-8. */
+static bool wants_plain_text(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(names); i++) {
+        const char *const value = getenv(names[i]);
+
+        if (value && value[0])
+            return !strcasestr(value, "utf-8") && !strcasestr(value, "utf8");
+    }
+    return true;
+}
+
 static int run(struct ff_cli *cli, int argc, char **argv)
 {
     const int code = ff_cli_parse(cli, argc, argv);
@@ -139,7 +153,7 @@ static int run(struct ff_cli *cli, int argc, char **argv)
     if (code != FF_EXIT_OK)
         return code;
     if (ff_cli_has(cli, FF_OPT_HELP)) {
-        ff_help_print(cli->out, cli->verb);
+        ff_help_print(cli->out, cli->verb, cli->noun);
         return FF_EXIT_OK;
     }
     return cli->verb->run(cli);
@@ -158,10 +172,13 @@ int ff_cli_main(int argc, char **argv, FILE *out, FILE *err)
     cli->out = out;
     cli->err = err;
     cli->colour = wants_colour(out);
+    cli->plain_text = wants_plain_text();
     cli->now_ms = ff_clock_real_ms(&clock);
     int code = run(cli, argc, argv);
 
-    (void)ff_close(cli->client, CLOSE_GRACE_MS);
+    const size_t left = ff_close(cli->client, CLOSE_GRACE_MS);
+    if (left)
+        (void)fprintf(err, "ff: done; %zu steps that follow from it are left to a server\n", left);
     if (fflush(out) != 0 || ferror(out)) {
         /* A full disk must not look like success. */
         (void)fprintf(err, "ff: cannot write the answer: %s\n", strerror(errno));

@@ -332,8 +332,8 @@ static void add_flows(struct ff_engine *engine, const struct ff_rowset *rows)
 
 void ff_cascade_committed(struct ff_engine *engine, const struct ff_batch *batch)
 {
-    if (!engine->options.loops)
-        return; /* a tool that looks and leaves: those who stay see to it */
+    if (!engine->options.cascade)
+        return;
     add_hops(engine, &batch->rows);
     add_drains(engine, &batch->rows);
     add_flows(engine, &batch->rows);

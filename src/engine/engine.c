@@ -27,6 +27,7 @@ void ff_engine_options_default(struct ff_engine_options *options)
     *options = (struct ff_engine_options){
         .threads = true,
         .loops = true,
+        .cascade = true,
         .clock = ff_clock_system(),
         .random = ff_random_system(),
     };
@@ -255,9 +256,32 @@ static void stop_threads(struct ff_engine *engine)
     engine->thread_count = 0;
 }
 
+/* How many steps of the cascade are on their way. */
+static size_t steps_left(struct ff_engine *engine)
+{
+    size_t count;
+
+    pthread_mutex_lock(&engine->lock);
+    count = engine->cascade.count;
+    pthread_mutex_unlock(&engine->lock);
+    return count;
+}
+
+/* A tool that cancels and leaves finishes what follows: there may be nobody else to do it. An
+ * engine with loops has followers, and would never be done. */
+static size_t settle(struct ff_engine *engine, int64_t until_ms)
+{
+    if (engine->options.loops || engine->thread_count == 0)
+        return 0;
+    while (steps_left(engine) > 0 && ff_engine_mono_ms(engine) < until_ms)
+        sleep_until(engine, until_ms, 2);
+    return steps_left(engine);
+}
+
 size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
 {
     const int64_t until_ms = ff_engine_mono_ms(engine) + grace_ms;
+    const size_t steps = settle(engine, until_ms);
     struct ff_list left;
     size_t loops;
 
@@ -290,7 +314,7 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
     while (ff_queue_take(&engine->queue, FF_TAKE_ALL, SIZE_MAX, &left) > 0 ||
            ff_queue_take(&engine->queue, FF_TAKE_PATIENT, SIZE_MAX, &left) > 0)
         ff_engine_fail_jobs(engine, &left, FF_CLOSED, "engine is closing");
-    return loops;
+    return loops + steps;
 }
 
 void ff_engine_free(struct ff_engine *engine)

@@ -126,19 +126,6 @@ FF_CONFORMANCE(flow_run, results_reach_the_nodes_below)
     EXPECT_BYTES(t, "\"b\"", 3, tasks.items[0].upstream[1].result);
 }
 
-/* A restart finds what waits, within a second. */
-FF_CONFORMANCE_SLOW(flow_run, a_restart_goes_on)
-{
-    struct ff_options passive = {.size = sizeof passive, .passive = true};
-    const struct flow flow = given_flow(t, "a b c | a>b b>c");
-
-    given_reopened(t, &passive); /* nobody dispatches */
-    when_node_failed(t, &flow, "a");
-    EXPECT_FLOW(t, &flow, "running a:failed b:waiting_children c:waiting_children");
-    given_reopened(t, NULL);
-    WAIT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped");
-}
-
 /* Fan-out and fan-in that take more than one page would be too slow for every store here; this is
  * wide enough to fill several batches. */
 /* More edges than one transaction of the cascade takes: all of them are reached all the same. */

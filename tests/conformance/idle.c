@@ -2,7 +2,7 @@
  *
  * idle.c -- an engine with nothing to do makes fewer than five statements a second.
  *
- * The only file here that looks behind flowfabric.h: statements are counted by the trace decorator
+ * Looks behind flowfabric.h: statements are counted by the trace decorator
  * between engine and store (src/store/trace.h), which counts what a store sends for each call: one
  * per read, begin, clock, table, scan and commit of a batch. Pitfall F50 (440 a second). */
 #include "support/domain.h"

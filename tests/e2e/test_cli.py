@@ -3,47 +3,15 @@
 
 import json
 import os
-import re
 import subprocess
-import tempfile
 import unittest
 import uuid
 
-FF = os.environ.get("FF_TEST_FF") or os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
-PG = os.environ.get("FF_TEST_PG")
-CANONICAL = re.compile(r"^\{fp:\d{1,3}\}:[0-9a-f-]{36}$")
+from ff_cli import FF, Ff, OnPostgres, OnSqlite
 
 
-class Cli:
+class Cli(Ff):
     """The verbs, over a store the subclass names."""
-
-    url = None
-
-    def run_ff(self, *words, stdin=None, code=0, env=None):
-        surroundings = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
-        surroundings["FF_STORE"] = self.url
-        surroundings.update(env or {})
-        done = subprocess.run([FF, *words], input=stdin, env=surroundings, cwd=self.dir.name,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
-                              check=False)
-        out, err = done.stdout.decode(), done.stderr.decode()
-        self.assertEqual(code, done.returncode, f"ff {' '.join(words)}\n{out}\n{err}")
-        if code > 1:
-            self.assertTrue(err.startswith("ff: "), err)
-            self.assertEqual(1, err.count("\n"), err)
-        return out, err
-
-    def ff(self, *words, **options):
-        return self.run_ff(*words, **options)[0]
-
-    def ff_json(self, *words, **options):
-        return json.loads(self.ff(*words, "--json", **options))
-
-    def submit(self, *words):
-        made = self.ff("submit", "--kind", "k", *words).strip()
-        self.assertRegex(made, CANONICAL)
-        return made
 
     # -- submit ----------------------------------------------------------------------------------
 
@@ -291,20 +259,7 @@ class Cli:
         self.ff("ls", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
 
 
-class SqliteCli(Cli, unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.TemporaryDirectory()
-        self.url = "sqlite:" + os.path.join(self.dir.name, "test.db")
-        self.ff("migrate")
-
-    def empty_url(self):
-        path = os.path.join(self.dir.name, "empty.db")
-        open(path, "w").close()
-        return "sqlite:" + path
-
-    def tearDown(self):
-        self.dir.cleanup()
-
+class SqliteCli(OnSqlite, Cli, unittest.TestCase):
     def test_looking_makes_no_file(self):
         missing = "sqlite:" + os.path.join(self.dir.name, "missing.db")
         for words in (["ls"], ["show", "abcd"], ["fsck"], ["lanes"], ["cancel", "--all"]):
@@ -320,18 +275,8 @@ class SqliteCli(Cli, unittest.TestCase):
         self.run_ff("ls", "--store", "mysql://x", code=2)
 
 
-class PostgresCli(Cli, unittest.TestCase):
-    def setUp(self):
-        self.assertTrue(PG, "FF_TEST_PG is not set: run me through tests/run")
-        self.dir = tempfile.TemporaryDirectory()
-        self.url = self.empty_url()
-        self.ff("migrate")
-
-    def empty_url(self):
-        return f"{PG}&schema=cli_{uuid.uuid4().hex[:12]}"
-
-    def tearDown(self):
-        self.dir.cleanup()
+class PostgresCli(OnPostgres, Cli, unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

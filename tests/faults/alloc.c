@@ -83,6 +83,7 @@ static void open_quiet(struct test *t)
     ff_engine_options_default(&engine_options);
     engine_options.threads = false;
     engine_options.loops = false;
+    engine_options.cascade = false;
     engine_options.settings.event_renewals = FF_RENEWALS_ALL;
     EXPECT_OK(t, ff_store_open(&options, &engine_options.store, &t->err));
     EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));

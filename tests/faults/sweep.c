@@ -131,6 +131,7 @@ static void open_under(struct test *t, struct sweep *sweep)
     engine_options.clock.mono_ms = hurried_ms;
     engine_options.threads = false;
     engine_options.loops = false;
+    engine_options.cascade = false;
     engine_options.settings.event_renewals = FF_RENEWALS_ALL;
     EXPECT(t, engine_options.store != NULL);
     EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));

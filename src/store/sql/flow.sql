@@ -180,6 +180,16 @@ SELECT {{flow.columns}}
   FROM ff_flow
  WHERE partition_key = :partition_key AND flow_id = :flow_id AND state <> {{code:FLOW_REMOVED}};
 
+-- name: flow_by_uuid
+-- in:   first:uuid last:uuid limit:i64
+-- out:  row:flow
+-- note: All flows from `first` to `last`, to complete an id somebody has typed in part.
+SELECT {{flow.columns}}
+  FROM ff_flow
+ WHERE flow_id BETWEEN :first AND :last AND state <> {{code:FLOW_REMOVED}}
+ ORDER BY flow_id
+ LIMIT :limit;
+
 -- name: flow_list
 -- in:   namespace:text? kind:text? states:i64[]? started:i64?
 -- in:   before_created_ms:i64 before_id:uuid limit:i64

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flow_reconcile.c -- what a crash has left of a cascade is found and finished.
+ *
+ * Looks behind flowfabric.h (src/engine/engine.h, src/ops/flow.h): an engine that commits the end
+ * of a member and never dispatches its hop is what a crash at the worst moment leaves. */
+#include "support/flows.h"
+
+#include <string.h>
+
+#include "api/api-int.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/random.h"
+#include "engine/engine.h"
+#include "ops/flow.h"
+#include "store/store.h"
+
+#include "base/banned.h"
+
+/* From now on nobody dispatches: no loops, and commits are not followed. */
+static struct ff_engine *given_silence(struct test *t)
+{
+    const struct ff_store_options where = {
+        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
+    struct ff_engine_options options;
+    struct ff_engine *engine = NULL;
+
+    ff_engine_options_default(&options);
+    options.loops = false;
+    options.cascade = false;
+    EXPECT_OK(t, ff_store_open(&where, &options.store, &t->err));
+    EXPECT_OK(t, ff_engine_new(&options, &engine, &t->err));
+    close_client(t, &t->client);
+    t->client = ff_client_of_engine(engine, 30000);
+    EXPECT(t, t->client);
+    return engine;
+}
+
+static struct ff_job *called(struct test *t, struct ff_engine *engine, ff_op_id op, const void *in,
+                             size_t in_bytes)
+{
+    struct ff_job *job = ff_job_new(op, 0);
+
+    EXPECT(t, job);
+    job->in = ff_arena_copy(&job->arena, in, in_bytes);
+    EXPECT(t, job->in);
+    ff_engine_call(engine, &job, 1, 30000);
+    EXPECT(t, job);
+    EXPECT_INT(t, FF_OK, job->status);
+    return job;
+}
+
+/* One tick of the dependency reconciler and nothing else. Returns how many hops it found. */
+static size_t when_reconciled(struct test *t, struct ff_engine *engine, int64_t *advanced)
+{
+    const struct ff_find_in find = {.what = FF_FIND_HOPS, .limit = FF_FIND_ROWS};
+    struct ff_job *const found = called(t, engine, FF_OP_HOP_FIND, &find, sizeof find);
+    const struct ff_find_out *const out = found->out;
+    const size_t count = out->count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct ff_dispatch_in in = {.hop = out->hops[i]};
+        bool more = true;
+
+        while (more) {
+            struct ff_job *const job = called(t, engine, FF_OP_HOP_DISPATCH, &in, sizeof in);
+            const struct ff_dispatch_out *const done = job->out;
+
+            more = done->more;
+            *advanced += done->noop ? 0 : 1;
+            ff_job_free(job);
+        }
+    }
+    ff_job_free(found);
+    return count;
+}
+
+static size_t ticks_to_the_end(struct test *t, struct ff_engine *engine)
+{
+    int64_t advanced = 0;
+    size_t ticks = 0;
+
+    while (when_reconciled(t, engine, &advanced) > 0)
+        ticks++;
+    EXPECT(t, advanced >= (int64_t)ticks);
+    return ticks;
+}
+
+/* A crashed cascade of depth D drains in at most D ticks (F8). */
+FF_CONFORMANCE(flow_reconcile, a_tick_is_a_level)
+{
+    const struct flow flow = given_flow(t, "a b c d e f | a>b b>c c>d d>e e>f");
+    struct ff_engine *const engine = given_silence(t);
+
+    when_node_failed(t, &flow, "a");
+    EXPECT_FLOW(t, &flow,
+                "running a:failed b:waiting_children c:waiting_children d:waiting_children "
+                "e:waiting_children f:waiting_children");
+    EXPECT(t, ticks_to_the_end(t, engine) <= 6);
+    EXPECT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped d:skipped e:skipped f:skipped");
+}
+
+/* However wide a level is, it takes one tick; the ends of a diamond are counted once. */
+FF_CONFORMANCE(flow_reconcile, width_costs_no_tick)
+{
+    const struct flow flow = given_flow(t, "a b c d e | a>b a>c a>d b>e c>e d>e");
+    struct ff_engine *const engine = given_silence(t);
+
+    when_node_failed(t, &flow, "a");
+    EXPECT(t, ticks_to_the_end(t, engine) <= 3);
+    EXPECT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped d:skipped e:skipped");
+    EXPECT_INT(t, 3, look_join(t, &flow, "e")->skip);
+}
+
+/* A second tick over the same hop adds nothing. */
+FF_CONFORMANCE(flow_reconcile, again_is_a_noop)
+{
+    const struct flow flow = given_flow(t, "a b c | a>c b>c");
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_dispatch_in in = {0};
+    struct ff_job *job;
+    struct ff_exec_id id;
+
+    when_node_completed(t, &flow, "a");
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "a")), &id, &t->err));
+    in.hop = (struct ff_hop_key){id, 0, FF_HOP_COMPLETION};
+    job = called(t, engine, FF_OP_HOP_DISPATCH, &in, sizeof in);
+    EXPECT(t, !((const struct ff_dispatch_out *)job->out)->noop);
+    ff_job_free(job);
+    job = called(t, engine, FF_OP_HOP_DISPATCH, &in, sizeof in);
+    EXPECT(t, ((const struct ff_dispatch_out *)job->out)->noop);
+    ff_job_free(job);
+    EXPECT_INT(t, 1, look_join(t, &flow, "c")->success);
+}
+
+/* A restart finds what waits, within a second. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_restart_goes_on)
+{
+    const struct flow flow = given_flow(t, "a b c | a>b b>c");
+
+    (void)given_silence(t);
+    when_node_failed(t, &flow, "a");
+    EXPECT_FLOW(t, &flow, "running a:failed b:waiting_children c:waiting_children");
+    given_reopened(t, NULL);
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped");
+}
+
+/* A tool that cancels and leaves has done what follows from it. */
+FF_CONFORMANCE(flow_reconcile, a_passive_client_finishes_its_own)
+{
+    const struct ff_options passive = {.size = sizeof passive, .passive = true};
+    const struct flow first = given_flow(t, "a b c | a>b b>c");
+    const struct flow second = given_flow(t, "a b | a>b");
+    struct ff_client *tool;
+
+    given_reopened(t, &passive);
+    tool = another_client(t, &passive);
+    EXPECT_OK(t, ff_cancel(tool, node_id(t, &first, "a"), "no", NULL, &t->err));
+    EXPECT_OK(t, ff_flow_cancel(tool, second.id, "no", "cancel_all", NULL, &t->err));
+    close_client(t, &tool);
+    EXPECT_FLOW(t, &first, "failed a:cancelled b:skipped c:skipped");
+    EXPECT_FLOW(t, &second, "cancelled a:cancelled b:cancelled");
+}
