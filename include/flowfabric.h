@@ -120,13 +120,13 @@ struct ff_client;
 
 /* Zero-initialise and set `size`; zero means the default everywhere. */
 struct ff_options {
-    size_t size;                /* sizeof(struct ff_options) */
-    bool migrate;               /* bring an older schema up to date */
-    bool must_exist;            /* do not create a SQLite file */
-    bool passive; /* no timers, no scanners: tools that look, change something and leave */
-    int32_t executors;          /* 1 on SQLite, 2 on Postgres */
-    int64_t timeout_ms;         /* of every blocking call; 30,000 */
-    int64_t retention_ms;       /* finished executions are kept this long; 7 days */
+    size_t size;          /* sizeof(struct ff_options) */
+    bool migrate;         /* bring an older schema up to date */
+    bool must_exist;      /* do not create a SQLite file */
+    bool passive;         /* no timers, no scanners: tools that look, change something and leave */
+    int32_t executors;    /* 1 on SQLite, 2 on Postgres */
+    int64_t timeout_ms;   /* of every blocking call; 30,000 */
+    int64_t retention_ms; /* finished executions are kept this long; 7 days */
     const char *instance_tag;   /* the tag that becomes the instance tag of events; "instance" */
     const char *event_renewals; /* "sampled" (default), "all", "none" */
     const char *scan_ns;        /* restrict timers and scanners to one namespace ... */
@@ -669,11 +669,14 @@ struct ff_scanner_info {
     int64_t interval_ms, ticks;
     int64_t last_processed, last_errors; /* of the last tick that looked at the store */
     int64_t processed, errors;           /* since the client was opened */
+    int64_t last_scanned,
+        last_noop; /* loops of flows: found, and of these done by others already */
 };
 struct ff_scanner_list {
     struct ff_memory *memory;
     size_t count;
     struct ff_scanner_info *items;
+    int64_t stuck_hops; /* ends of flow members that could not be passed on 10 times; still tried */
 };
 FF_API FF_MUST_CHECK ff_status ff_scanners(struct ff_client *client, struct ff_scanner_list *ret,
                                            struct ff_error *reterr);

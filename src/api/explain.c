@@ -258,6 +258,7 @@ static ff_status explain_waiting(struct explainer *e, struct ff_error *reterr)
  */
 
 #define EDGES_SHOWN 8
+#define HOPS_SHOWN  4
 
 static ff_status read_edges(struct explainer *e, struct ff_exec_id id, struct ff_read *ret,
                             struct ff_error *reterr)
@@ -291,6 +292,40 @@ static void explain_edges(struct explainer *e, const struct ff_read *read)
         open > EDGES_SHOWN ? " and others" : "");
 }
 
+/* An end that should have been passed on: normally gone before anybody can look. */
+static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
+{
+    struct ff_in_hops_about in = {.limit = HOPS_SHOWN};
+    struct ff_value values[FF_SQL_HOPS_ABOUT_PARAMS];
+    struct ff_exec_id id;
+    struct ff_read read;
+    char at[64];
+
+    if (!e->info->flow_id[0])
+        return FF_OK;
+    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
+    in.partition_key = id.partition;
+    in.execution_id = id.uuid;
+    ff_in_hops_about_values(&in, values);
+    FF_TRY(ff_api_read(e->client, e->arena, FF_SQL_HOPS_ABOUT, values, FF_SQL_HOPS_ABOUT_PARAMS,
+                       &read, reterr));
+    for (size_t i = 0; i < read.row_count; i++) {
+        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_str node = cells[FF_OUT_HOPS_ABOUT_NODE].as.str;
+        const int64_t tries = cells[FF_OUT_HOPS_ABOUT_TRIES].as.i64;
+
+        if (tries == 0)
+            add(e, "hop", "the end of '" FF_STR_FMT "' is being passed on", FF_STR_ARG(node));
+        else
+            add(e, tries >= FF_HOP_TRIES_STUCK ? "hop_stuck" : "hop",
+                "the end of '" FF_STR_FMT "' could not be passed on %" PRId64
+                " times, the next try is at %s",
+                FF_STR_ARG(node), tries,
+                when(e, cells[FF_OUT_HOPS_ABOUT_NOT_BEFORE_MS].as.i64, at));
+    }
+    return FF_OK;
+}
+
 static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
 {
     struct ff_edge_group key = {0};
@@ -308,6 +343,7 @@ static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
     entry = ff_rowset_want(&rows, FF_TABLE_EDGE_GROUP, &key, FF_WANT_READ);
     FF_TRY(ff_engine_peek(e->client->engine, &rows, e->client->timeout_ms, reterr));
     explain_edges(e, &read);
+    FF_TRY(explain_hops(e, reterr));
     if (!entry || entry->found != FF_FOUND_ROW)
         return FF_OK;
     group = entry->row;
@@ -328,7 +364,7 @@ static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
 
     if (info->finished) {
         explain_finished(e);
-        return FF_OK;
+        return explain_hops(e, reterr);
     }
     if (strcmp(info->lifecycle_phase, "active") == 0)
         explain_active(e);

@@ -282,6 +282,20 @@ json_t *ff_json_workers(const struct ff_worker_list *list)
     return ff_json_made(&made);
 }
 
+/* `filtered` is what a filter in the statement leaves to be filtered afterwards: nothing. */
+static json_t *scanner_report(const struct ff_scanner_info *info)
+{
+    struct ff_json_maker made = ff_json_make();
+
+    ff_json_put_i64(&made, "scanned",
+                    info->last_scanned ? info->last_scanned : info->last_processed);
+    ff_json_put_i64(&made, "reconciled", info->last_processed);
+    ff_json_put_i64(&made, "noop", info->last_noop);
+    ff_json_put_i64(&made, "filtered", 0);
+    ff_json_put_i64(&made, "errors", info->last_errors);
+    return ff_json_made(&made);
+}
+
 static json_t *scanner(const void *item)
 {
     const struct ff_scanner_info *const info = item;
@@ -294,6 +308,7 @@ static json_t *scanner(const void *item)
     ff_json_put_i64(&made, "last_errors", info->last_errors);
     ff_json_put_i64(&made, "processed", info->processed);
     ff_json_put_i64(&made, "errors", info->errors);
+    ff_json_put(&made, "last_report", scanner_report(info));
     return ff_json_made(&made);
 }
 
@@ -302,6 +317,7 @@ json_t *ff_json_scanners(const struct ff_scanner_list *list)
     struct ff_json_maker made = ff_json_make();
 
     ff_json_put(&made, "scanners", FF_JSON_ARRAY(list->items, list->count, scanner));
+    ff_json_put_i64(&made, "stuck_hops", list->stuck_hops);
     return ff_json_made(&made);
 }
 

@@ -6,6 +6,7 @@
 #include "api/api-int.h"
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "model/states.h"
 #include "sql_gen.h"
 #include "store/sql.h"
@@ -129,13 +130,29 @@ ff_status ff_local_workers(struct ff_client *client, struct ff_worker_list *ret,
     return FF_OK;
 }
 
+static ff_status stuck_hops(struct ff_client *client, struct ff_arena *arena, int64_t *ret,
+                            struct ff_error *reterr)
+{
+    const struct ff_in_hops_stuck in = {.tries = FF_HOP_TRIES_STUCK};
+    struct ff_value values[FF_SQL_HOPS_STUCK_PARAMS];
+    struct ff_read read;
+
+    ff_in_hops_stuck_values(&in, values);
+    FF_TRY(ff_api_read(client, arena, FF_SQL_HOPS_STUCK, values, FF_SQL_HOPS_STUCK_PARAMS, &read,
+                       reterr));
+    *ret = read.row_count ? read.cells[FF_OUT_HOPS_STUCK_COUNT].as.i64 : 0;
+    return FF_OK;
+}
+
 ff_status ff_local_scanners(struct ff_client *client, struct ff_scanner_list *ret,
                             struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
     struct ff_loop_report reports[LOOPS_MAX];
+    int64_t stuck;
 
     FF_TRY(memory_of(&memory, reterr));
+    FF_TRY(stuck_hops(client, &memory->arena, &stuck, reterr));
     const size_t count =
         ff_min_size(ff_engine_loops(client->engine, reports, LOOPS_MAX), LOOPS_MAX);
     struct ff_scanner_info *const items = ff_arena_array(&memory->arena, count, sizeof *items);
@@ -148,10 +165,12 @@ ff_status ff_local_scanners(struct ff_client *client, struct ff_scanner_list *re
             .last_errors = reports[i].last_errors,
             .processed = reports[i].processed,
             .errors = reports[i].errors,
+            .last_scanned = reports[i].last_scanned,
+            .last_noop = reports[i].last_noop,
         };
     }
     FF_TRY(ff_arena_check(&memory->arena, reterr));
-    *ret = (struct ff_scanner_list){.count = count, .items = items};
+    *ret = (struct ff_scanner_list){.count = count, .items = items, .stuck_hops = stuck};
     ret->memory = FF_STEAL(memory);
     return FF_OK;
 }

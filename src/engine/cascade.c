@@ -76,10 +76,11 @@ static void free_slot(struct ff_engine *engine, uint32_t slot)
     cascade->items[slot].next_free = cascade->first_free;
     cascade->first_free = slot + 1;
     cascade->count--;
-    if (cascade->count == 0 && cascade->overflowed) {
+    if (cascade->count == 0 && cascade->overflowed && engine->options.loops) {
         cascade->overflowed = false;
         engine->supervisor.loops[FF_LOOP_HOPS].again = true;
         engine->supervisor.loops[FF_LOOP_EDGE_CANCEL_DISPATCHER].again = true;
+        engine->supervisor.loops[FF_LOOP_FLOW_CANCEL].again = true;
         pthread_cond_broadcast(&engine->changed);
     }
 }
@@ -193,13 +194,20 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
     struct ff_job *later = NULL;
     struct ff_postpone_in *in;
 
-    if (!is_own_fault(job->status) ||
-        (item->what != FF_CASCADE_HOP && item->what != FF_CASCADE_GROUP_DRAIN)) {
-        leave(engine, slot, false);
+    /* Somebody holds a row it needs; the wait was the patient lane's. The list may never be empty
+     * under load, so it does not leave it. */
+    if (job->status == FF_BUSY && start(engine, item, slot))
+        return;
+    if (!is_own_fault(job->status)) {
+        leave(engine, slot, true); /* the store is asked as soon as it answers again */
         return;
     }
     ff_log(FF_LOG_ERROR, "engine", "cascade step failed op=%s code=%s reason='%s'", job->type->name,
            ff_status_code(job->status), job->error.message);
+    if (item->what != FF_CASCADE_HOP && item->what != FF_CASCADE_GROUP_DRAIN) {
+        leave(engine, slot, false); /* its loop finds it */
+        return;
+    }
     later = ff_job_new(FF_OP_HOP_POSTPONE, 0);
     in = later ? ff_arena_alloc(&later->arena, sizeof *in) : NULL;
     if (in) {

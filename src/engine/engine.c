@@ -256,13 +256,23 @@ static void stop_threads(struct ff_engine *engine)
     engine->thread_count = 0;
 }
 
-/* How many steps of the cascade are on their way. */
+static bool idle(struct ff_engine *engine)
+{
+    bool is_idle;
+
+    pthread_mutex_lock(&engine->lock);
+    is_idle = ff_cascade_idle(&engine->cascade);
+    pthread_mutex_unlock(&engine->lock);
+    return is_idle;
+}
+
+/* How many steps of the cascade are on their way, or were left to the store. */
 static size_t steps_left(struct ff_engine *engine)
 {
     size_t count;
 
     pthread_mutex_lock(&engine->lock);
-    count = engine->cascade.count;
+    count = engine->cascade.count + (engine->cascade.overflowed ? 1 : 0);
     pthread_mutex_unlock(&engine->lock);
     return count;
 }
@@ -273,7 +283,7 @@ static size_t settle(struct ff_engine *engine, int64_t until_ms)
 {
     if (engine->options.loops || engine->thread_count == 0)
         return 0;
-    while (steps_left(engine) > 0 && ff_engine_mono_ms(engine) < until_ms)
+    while (!idle(engine) && ff_engine_mono_ms(engine) < until_ms)
         sleep_until(engine, until_ms, 2);
     return steps_left(engine);
 }

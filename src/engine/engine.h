@@ -31,7 +31,8 @@ void ff_engine_options_default(struct ff_engine_options *options);
 FF_MUST_CHECK ff_status ff_engine_new(const struct ff_engine_options *options,
                                       struct ff_engine **ret_engine, struct ff_error *reterr);
 /* Refuses new jobs, waits up to grace_ms for those under way, answers the rest FF_CLOSED. Returns
- * the number of loops that had not ended; without loops, of steps of the cascade. A second call does nothing. */
+ * the number of loops that had not ended; without loops, of steps of the cascade. A second call
+ * does nothing. */
 size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms);
 void ff_engine_free(struct ff_engine *engine);
 

@@ -113,8 +113,8 @@ static void repair(struct fault_session *s)
 
 static void report(struct fault_session *s, struct ff_call *call, ff_called outcome)
 {
-    static const char *const names[FF_FAULT_VERDICT_COUNT] = {"none", "before", "before, stop",
-                                                              "before, lost", "after"};
+    static const char *const names[FF_FAULT_VERDICT_COUNT] = {
+        "none", "before", "before, stop", "before, lost", "after", "before, op"};
 
     call->outcome = outcome;
     ff_fail(&call->error, outcome == FF_CALLED_UNKNOWN ? FF_OUTCOME_UNKNOWN : FF_UNAVAILABLE,
@@ -133,6 +133,7 @@ static void fail_before(struct fault_session *s, struct ff_call *call)
     report(s, call,
            lost                                 ? FF_CALLED_UNKNOWN
            : s->verdict == FF_FAULT_BEFORE_STOP ? FF_CALLED_STOP
+           : s->verdict == FF_FAULT_BEFORE_OP   ? FF_CALLED_OP
                                                 : FF_CALLED_RERUN);
 }
 

@@ -12,10 +12,13 @@
 
 typedef enum ff_fault_verdict {
     FF_FAULT_RUN,
-    FF_FAULT_BEFORE,      /* never reaches the store; RERUN */
-    FF_FAULT_BEFORE_STOP, /* the same; STOP */
-    FF_FAULT_BEFORE_LOST, /* the same; a SAVE is UNKNOWN (and not committed), others are RERUN */
-    FF_FAULT_AFTER,       /* done, then reported failed: a SAVE is UNKNOWN, others are RERUN */
+    FF_FAULT_BEFORE,        /* never reaches the store; RERUN */
+    FF_FAULT_BEFORE_STOP,   /* the same; STOP */
+    FF_FAULT_BEFORE_LOST,   /* the same; a SAVE is UNKNOWN (and not committed), others are RERUN */
+    FF_FAULT_AFTER,         /* done, then reported failed: a SAVE is UNKNOWN, others are RERUN */
+    FF_FAULT_PASSING_COUNT, /* those that pass */
+    FF_FAULT_BEFORE_OP =
+        FF_FAULT_PASSING_COUNT, /* never reaches the store; OP: alone it is poison */
     FF_FAULT_VERDICT_COUNT
 } ff_fault_verdict;
 

@@ -2,8 +2,9 @@
  *
  * flow_reconcile.c -- what a crash has left of a cascade is found and finished.
  *
- * Looks behind flowfabric.h (src/engine/engine.h, src/ops/flow.h): an engine that commits the end
- * of a member and never dispatches its hop is what a crash at the worst moment leaves. */
+ * Looks behind flowfabric.h (src/engine/engine.h, src/ops/flow.h, src/store/fault.h): an engine
+ * that commits the end of a member and never dispatches its hop is what a crash at the worst moment
+ * leaves. */
 #include "support/flows.h"
 
 #include <string.h>
@@ -13,28 +14,43 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "engine/engine.h"
+#include "model/rowset.h"
 #include "ops/flow.h"
-#include "store/store.h"
+#include "store/fault.h"
 
 #include "base/banned.h"
 
-/* From now on nobody dispatches: no loops, and commits are not followed. */
-static struct ff_engine *given_silence(struct test *t)
+static struct ff_store *given_store(struct test *t)
 {
     const struct ff_store_options where = {
         .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
-    struct ff_engine_options options;
+    struct ff_store *store = NULL;
+
+    EXPECT_OK(t, ff_store_open(&where, &store, &t->err));
+    return store;
+}
+
+static struct ff_engine *given_engine(struct test *t, const struct ff_engine_options *options)
+{
     struct ff_engine *engine = NULL;
 
-    ff_engine_options_default(&options);
-    options.loops = false;
-    options.cascade = false;
-    EXPECT_OK(t, ff_store_open(&where, &options.store, &t->err));
-    EXPECT_OK(t, ff_engine_new(&options, &engine, &t->err));
+    EXPECT_OK(t, ff_engine_new(options, &engine, &t->err));
     close_client(t, &t->client);
     t->client = ff_client_of_engine(engine, 30000);
     EXPECT(t, t->client);
     return engine;
+}
+
+/* From now on nobody dispatches: no loops, and commits are not followed. */
+static struct ff_engine *given_silence(struct test *t)
+{
+    struct ff_engine_options options;
+
+    ff_engine_options_default(&options);
+    options.store = given_store(t);
+    options.loops = false;
+    options.cascade = false;
+    return given_engine(t, &options);
 }
 
 static struct ff_job *called(struct test *t, struct ff_engine *engine, ff_op_id op, const void *in,
@@ -161,4 +177,135 @@ FF_CONFORMANCE(flow_reconcile, a_passive_client_finishes_its_own)
     close_client(t, &tool);
     EXPECT_FLOW(t, &first, "failed a:cancelled b:skipped c:skipped");
     EXPECT_FLOW(t, &second, "cancelled a:cancelled b:cancelled");
+}
+
+/* ---- hops that fail -------------------------------------------------------------------------- */
+
+/* A store that refuses every batch which holds the hop of one execution. */
+struct refusal {
+    struct ff_uuid whom;
+    ff_fault_verdict verdict;
+    _Atomic bool on;
+    _Atomic int count;
+};
+
+static ff_fault_verdict refuse(void *ctx, const struct ff_call *call, uint64_t n)
+{
+    struct refusal *const refusal = ctx;
+
+    (void)n;
+    if (call->kind != FF_CALL_LOAD || !refusal->on)
+        return FF_FAULT_RUN;
+    for (const struct ff_entry *entry = call->rows->entries[FF_TABLE_OUTBOX]; entry;
+         entry = entry->next) {
+        const struct ff_outbox *const hop = entry->row;
+
+        /* Edges tell a dispatch from the op that puts it off. */
+        if (ff_uuid_eq(hop->execution_id, refusal->whom) && call->rows->entries[FF_TABLE_FLOW]) {
+            refusal->count++;
+            return refusal->verdict;
+        }
+    }
+    return FF_FAULT_RUN;
+}
+
+static struct refusal *given_refusal(struct test *t, const struct flow *flow, const char *node,
+                                     ff_fault_verdict verdict, bool loops)
+{
+    struct refusal *const refusal = keep(t, sizeof *refusal);
+    const struct ff_fault fault = {.ctx = refusal, .decide = refuse};
+    struct ff_engine_options options;
+    struct ff_exec_id id;
+
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, flow, node)), &id, &t->err));
+    refusal->whom = id.uuid;
+    refusal->verdict = verdict;
+    refusal->on = true;
+    ff_engine_options_default(&options);
+    options.loops = loops;
+    options.store = ff_store_fault_new(given_store(t), &fault);
+    EXPECT(t, options.store);
+    (void)given_engine(t, &options);
+    return refusal;
+}
+
+static bool explains(struct test *t, const char *id, const char *code)
+{
+    struct ff_explanation explanation = {0};
+
+    EXPECT_OK(t, ff_explain(t->client, id, &explanation, &t->err));
+    keep_answer(t, explanation.memory);
+    for (size_t i = 0; i < explanation.count; i++)
+        if (strcmp(explanation.items[i].code, code) == 0)
+            return true;
+    return false;
+}
+
+/* A hop that fails for its own sake is put off and told; all others go on; it is tried again. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_failing_hop_backs_off_alone)
+{
+    const struct flow bad = given_flow(t, "a b | a>b");
+    const struct flow good = given_flow(t, "a b | a>b");
+    struct refusal *const refusal = given_refusal(t, &bad, "a", FF_FAULT_BEFORE_OP, true);
+
+    when_node_completed(t, &bad, "a");
+    WAIT_UNTIL(t, explains(t, node_id(t, &bad, "b"), "hop"));
+    when_node_completed(t, &good, "a");
+    when_node_completed(t, &good, "b");
+    WAIT_FLOW(t, &good, "completed a:completed b:completed");
+    WAIT_UNTIL(t, refusal->count >= 2);
+    EXPECT_FLOW(t, &bad, "running a:completed b:waiting_children");
+    refusal->on = false;
+    WAIT_FLOW(t, &bad, "running a:completed b:waiting");
+}
+
+/* A row that somebody holds costs a hop no back-off and no look into the store: here are no loops
+ * that could find it again. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_busy_hop_stays_on_the_list)
+{
+    const struct flow flow = given_flow(t, "a b | a>b");
+    struct refusal *const refusal = given_refusal(t, &flow, "a", FF_FAULT_BEFORE, false);
+
+    when_node_completed(t, &flow, "a");
+    WAIT_UNTIL(t, refusal->count >= 100); /* answered 'busy' more than once */
+    refusal->on = false;
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    EXPECT(t, !explains(t, node_id(t, &flow, "b"), "hop"));
+}
+
+/* After ten tries it is stuck: fsck, the scanners and explain say so. Then it goes on. */
+FF_CONFORMANCE(flow_reconcile, a_stuck_hop_is_seen_everywhere)
+{
+    const struct flow flow = given_flow(t, "a b | a>b");
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_postpone_in in = {0};
+    struct ff_scanner_list scanners = {0};
+    struct ff_findings found = {0};
+    int64_t advanced = 0;
+    struct ff_exec_id id;
+
+    when_node_completed(t, &flow, "a");
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "a")), &id, &t->err));
+    in.hop = (struct ff_hop_key){id, 0, FF_HOP_COMPLETION};
+    for (int i = 0; i < FF_HOP_TRIES_STUCK - 1; i++)
+        ff_job_free(called(t, engine, FF_OP_HOP_POSTPONE, &in, sizeof in));
+    EXPECT(t, explains(t, node_id(t, &flow, "b"), "hop"));
+    EXPECT(t, !explains(t, node_id(t, &flow, "b"), "hop_stuck"));
+    ff_job_free(called(t, engine, FF_OP_HOP_POSTPONE, &in, sizeof in));
+    EXPECT(t, explains(t, node_id(t, &flow, "a"), "hop_stuck"));
+    EXPECT(t, explains(t, node_id(t, &flow, "b"), "hop_stuck"));
+    EXPECT(t, explains(t, node_id(t, &flow, "b"), "dependencies"));
+    EXPECT_OK(t, ff_scanners(t->client, &scanners, &t->err));
+    keep_answer(t, scanners.memory);
+    EXPECT_INT(t, 1, scanners.stuck_hops);
+    EXPECT_OK(t, ff_fsck(t->client, &found, &t->err));
+    keep_answer(t, found.memory);
+    EXPECT_INT(t, 1, (int64_t)found.count);
+    EXPECT_TEXT(t, "hop_stuck", found.items[0].check);
+    EXPECT_TEXT(t, node_id(t, &flow, "a"), found.items[0].execution_id);
+    EXPECT_INT(t, 0, (int64_t)when_reconciled(t, engine, &advanced)); /* its time has not come */
+
+    const struct ff_dispatch_in now = {.hop = in.hop};
+    ff_job_free(called(t, engine, FF_OP_HOP_DISPATCH, &now, sizeof now));
+    EXPECT_FLOW(t, &flow, "running a:completed b:waiting");
 }

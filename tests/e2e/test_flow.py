@@ -24,7 +24,8 @@ class Flow(Ff):
     # -- create ----------------------------------------------------------------------------------
 
     def test_create_from_file_and_show(self):
-        body = graph("build test-a test-b ship", "build>test-a build>test-b test-a>ship test-b>ship",
+        body = graph("build test-a test-b ship",
+                     "build>test-a build>test-b test-a>ship test-b>ship",
                      kind="deploy", tags={"colour": "red"})
         body["nodes"][3]["join"] = {"policy": "quorum", "k": 1, "on_satisfied": "let_run"}
         body["edges"][0]["pass"] = "input"
@@ -142,7 +143,8 @@ class Flow(Ff):
     def test_ls(self):
         first = self.create(graph("a", "", kind="x", namespace="n"))
         second = self.create(graph("a", "", kind="y"))
-        self.assertEqual([second, first], [f["flow_id"] for f in self.ff_json("flow", "ls")["flows"]])
+        every = self.ff_json("flow", "ls")["flows"]
+        self.assertEqual([second, first], [f["flow_id"] for f in every])
         self.assertIn(first, self.ff("flow", "ls", "--kind", "x", "--namespace", "n"))
         page = self.ff_json("flow", "ls", "--limit", "1")
         self.assertEqual([second], [f["flow_id"] for f in page["flows"]])

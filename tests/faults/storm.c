@@ -84,7 +84,7 @@ static void calls_fail_by_chance(struct test *t)
     load_check(t, load, "calls fail by chance");
     ff_store_fault_counts(store, &counts);
     for (int kind = 0; kind < FF_FAULT_KINDS; kind++)
-        for (int verdict = FF_FAULT_BEFORE; verdict < FF_FAULT_VERDICT_COUNT; verdict++)
+        for (int verdict = FF_FAULT_BEFORE; verdict < FF_FAULT_PASSING_COUNT; verdict++)
             hits += counts.hits[kind][verdict];
     (void)printf("# %llu of %llu calls failed, seed %llu\n", (unsigned long long)hits,
                  (unsigned long long)counts.calls, (unsigned long long)storm->seed);

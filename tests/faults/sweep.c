@@ -275,7 +275,7 @@ static void sweep_resolve(struct sweep *sweep, size_t at, ff_fault_verdict save)
 static void sweep_site(struct sweep *sweep, size_t at, ff_call_kind kind)
 {
     sweep->sites[kind]++;
-    for (int verdict = FF_FAULT_BEFORE; verdict < FF_FAULT_VERDICT_COUNT; verdict++) {
+    for (int verdict = FF_FAULT_BEFORE; verdict < FF_FAULT_PASSING_COUNT; verdict++) {
         const struct fault fault = {at, (ff_fault_verdict)verdict};
 
         if (verdict == FF_FAULT_BEFORE_LOST && kind != FF_CALL_SAVE)
@@ -295,8 +295,8 @@ static void sweep_pairs(struct sweep *sweep, size_t calls)
 {
     for (size_t i = 1; i <= calls; i++)
         for (size_t j = i + 1; j <= calls + 3; j++)
-            for (int a = FF_FAULT_BEFORE; a < FF_FAULT_VERDICT_COUNT; a++)
-                for (int b = FF_FAULT_BEFORE; b < FF_FAULT_VERDICT_COUNT; b++)
+            for (int a = FF_FAULT_BEFORE; a < FF_FAULT_PASSING_COUNT; a++)
+                for (int b = FF_FAULT_BEFORE; b < FF_FAULT_PASSING_COUNT; b++)
                     run_once(sweep, (struct fault){i, (ff_fault_verdict)a},
                              (struct fault){j, (ff_fault_verdict)b});
 }
