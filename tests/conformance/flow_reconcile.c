@@ -7,6 +7,7 @@
  * leaves. */
 #include "support/flows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api-int.h"
@@ -148,6 +149,128 @@ FF_CONFORMANCE(flow_reconcile, again_is_a_noop)
     EXPECT(t, ((const struct ff_dispatch_out *)job->out)->noop);
     ff_job_free(job);
     EXPECT_INT(t, 1, look_join(t, &flow, "c")->success);
+}
+
+/* F7: a fan-out of two pages stops in between: the hop is not done, and goes on where it was. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_hop_goes_on_at_its_cursor)
+{
+    enum { WIDTH = FF_HOP_EDGES_MAX + 200 };
+    struct ff_flow_request *const r = graph(t, "a | ");
+    struct ff_flow_node *const nodes = keep(t, (WIDTH + 1) * sizeof *nodes);
+    struct ff_flow_edge *const edges = keep(t, WIDTH * sizeof *edges);
+    struct ff_dispatch_in in = {0};
+    struct ff_flow_made made;
+    struct ff_engine *engine;
+    struct ff_exec_id id;
+    struct flow flow;
+    struct ff_job *job;
+
+    nodes[0] = r->nodes[0];
+    for (size_t i = 0; i < WIDTH; i++) {
+        char *const name = keep(t, 16);
+
+        (void)snprintf(name, 16, "n%zu", i);
+        nodes[i + 1] = nodes[0];
+        nodes[i + 1].name = name;
+        edges[i] = (struct ff_flow_edge){.from = "a", .to = name};
+    }
+    r->nodes = nodes;
+    r->node_count = WIDTH + 1;
+    r->edges = edges;
+    r->edge_count = WIDTH;
+    EXPECT_OK(t, when_flow_created(t, r, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    engine = given_silence(t);
+    when_node_failed(t, &flow, "a");
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "a")), &id, &t->err));
+    in.hop = (struct ff_hop_key){id, 0, FF_HOP_COMPLETION};
+    job = called(t, engine, FF_OP_HOP_DISPATCH, &in, sizeof in);
+    EXPECT(t, ((const struct ff_dispatch_out *)job->out)->more);
+    EXPECT_INT(t, FF_HOP_EDGES_MAX, ((const struct ff_dispatch_out *)job->out)->edges);
+    ff_job_free(job);
+    EXPECT_INT(t, 0, look_flow(t, &flow)->ended_count); /* nobody is counted before the last edge */
+    given_reopened(t, NULL);
+    WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == WIDTH + 1);
+    EXPECT_TEXT(t, "failed", look_flow(t, &flow)->state);
+}
+
+/* D12: a drain that nobody has begun is finished after a restart. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_drain_is_finished_by_others)
+{
+    const struct flow flow = given_flow(t, "a b c d:any x | x>b x>c a>d b>d c>d");
+    struct ff_engine *const engine = given_silence(t);
+    int64_t advanced = 0;
+
+    when_node_completed(t, &flow, "a");
+    EXPECT_INT(t, 1, (int64_t)when_reconciled(t, engine, &advanced));
+    EXPECT_FLOW(t, &flow,
+                "running a:completed b:waiting_children c:waiting_children d:waiting x:waiting");
+    given_reopened(t, NULL);
+    WAIT_FLOW(t, &flow, "running a:completed b:cancelled c:cancelled d:waiting x:waiting");
+    EXPECT_EVENTS(t, node_id(t, &flow, "c"), "completion.cancelled");
+}
+
+/* D12: one whose join is open again is dropped; what the join waits for lives. */
+FF_CONFORMANCE(flow_reconcile, a_stale_drain_is_dropped)
+{
+    const struct flow flow = given_flow(t, "a b d:any | a>d b>d");
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_group_drain_in in = {.drain = {.decision = FF_GROUP_SATISFIED}};
+    int64_t advanced = 0;
+    struct ff_replay_request r;
+    struct ff_job *job;
+
+    when_node_completed(t, &flow, "a");
+    (void)when_reconciled(t, engine, &advanced);
+    when_node_completed(t, &flow, "d");
+    (void)when_reconciled(t, engine, &advanced);
+    ff_replay_init(&r);
+    r.execution_id = node_id(t, &flow, "a");
+    r.reopen_downstream = true;
+    EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
+    (void)when_reconciled(t, engine, &advanced);
+    EXPECT_FLOW(t, &flow, "running a:waiting b:waiting d:waiting_children");
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "d")), &in.drain.id, &t->err));
+    job = called(t, engine, FF_OP_GROUP_DRAIN, &in, sizeof in);
+    EXPECT_INT(t, 0, ((const struct ff_drain_out *)job->out)->cancelled);
+    ff_job_free(job);
+    EXPECT_FLOW(t, &flow, "running a:waiting b:waiting d:waiting_children");
+}
+
+/* X04: the members of a flow whose cancel was all that was written follow after a restart. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_flow_cancel_is_finished_by_others)
+{
+    const struct flow flow = given_flow(t, "a b c | a>b b>c");
+
+    (void)given_silence(t);
+    EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_all"));
+    EXPECT_FLOW(t, &flow, "cancelled a:waiting b:waiting_children c:waiting_children");
+    given_reopened(t, NULL);
+    WAIT_FLOW(t, &flow, "cancelled a:cancelled b:cancelled c:cancelled");
+    WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == 3);
+}
+
+/* D20: loops that are restricted to a namespace leave the others' hops alone. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_filter_keeps_to_its_tenant)
+{
+    const struct ff_options one = {.size = sizeof one, .scan_ns = "one"};
+    struct ff_flow_request *const r = graph(t, "a b | a>b");
+    struct flow flows[2];
+    struct ff_flow_made made;
+
+    for (size_t i = 0; i < 2; i++) {
+        r->ns = i == 0 ? "one" : "two";
+        EXPECT_OK(t, when_flow_created(t, r, &made));
+        memcpy(flows[i].id, made.flow_id, sizeof flows[i].id);
+    }
+    (void)given_silence(t);
+    when_node_failed(t, &flows[1], "a");
+    when_node_failed(t, &flows[0], "a");
+    given_reopened(t, &one);
+    WAIT_FLOW(t, &flows[0], "failed a:failed b:skipped");
+    EXPECT_FLOW(t, &flows[1], "running a:failed b:waiting_children");
+    given_reopened(t, NULL);
+    WAIT_FLOW(t, &flows[1], "failed a:failed b:skipped");
 }
 
 /* A restart finds what waits, within a second. */

@@ -4,7 +4,7 @@
  *
  * Pitfall F35 (retention never ran, and would have missed most of it). fsck at the end of each case
  * looks for orphans. */
-#include "support/domain.h"
+#include "support/flows.h"
 
 #include <string.h>
 
@@ -139,4 +139,47 @@ FF_CONFORMANCE(retention_sweep, keeps_for_a_week_by_default)
 
     given_reopened(t, NULL);
     EXPECT_STATE(t, done.id, "completed");
+}
+
+/* A flow goes as a whole: itself, its graph, its members and all that is theirs. */
+FF_CONFORMANCE_SLOW(retention_sweep, removes_a_flow_as_a_whole)
+{
+    struct ff_flow_info_list gone = {0};
+    const char *a, *b;
+    struct flow flow;
+
+    given_retention(t, 1000);
+    flow = given_flow(t, "a b c | a>b b>c");
+    a = node_id(t, &flow, "a");
+    b = node_id(t, &flow, "b");
+    when_node_failed(t, &flow, "a");
+    WAIT_UNTIL_FOR(t,
+                   ff_flow_get(t->client, flow.id, &gone, &t->err) == FF_NOT_FOUND ||
+                       (ff_answer_free(&gone), false),
+                   2 * TEST_WAIT_MS);
+    WAIT_UNTIL_FOR(t, is_gone(t, a) && is_gone(t, b), 2 * TEST_WAIT_MS);
+    EXPECT_STATUS(t, FF_NOT_FOUND, when_flow_cancelled(t, &flow, "cancel_all"));
+    EXPECT_STATUS(t, FF_NOT_FOUND, when_replayed(t, a));
+    EXPECT_NO_ROWS(t);
+}
+
+/* Members that ended long ago stay while their flow lives, also after it was cancelled by name. */
+FF_CONFORMANCE_SLOW(retention_sweep, leaves_the_members_of_a_flow_that_lives)
+{
+    struct flow running, cancelled;
+    struct name solo;
+
+    given_retention(t, 1000);
+    running = given_flow(t, "a b | a>b");
+    cancelled = given_flow(t, "a b | a>b");
+    when_node_completed(t, &running, "a");
+    when_node_completed(t, &cancelled, "a");
+    EXPECT_OK(t, when_flow_cancelled(t, &cancelled, "cancel_flow_only"));
+    WAIT_FLOW(t, &running, "running a:completed b:waiting");
+    WAIT_FLOW(t, &cancelled, "cancelled a:completed b:waiting");
+    solo = given_submitted(t);
+    EXPECT_OK(t, when_cancelled(t, solo.id));
+    WAIT_UNTIL_FOR(t, is_gone(t, solo.id), 2 * TEST_WAIT_MS);
+    EXPECT_FLOW(t, &running, "running a:completed b:waiting");
+    EXPECT_FLOW(t, &cancelled, "cancelled a:completed b:waiting");
 }
