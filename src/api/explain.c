@@ -259,6 +259,7 @@ static ff_status explain_waiting(struct explainer *e, struct ff_error *reterr)
 
 #define EDGES_SHOWN 8
 #define HOPS_SHOWN  4
+#define NAMES_BYTES 512
 
 static ff_status read_edges(struct explainer *e, struct ff_exec_id id, struct ff_read *ret,
                             struct ff_error *reterr)
@@ -272,24 +273,49 @@ static ff_status read_edges(struct explainer *e, struct ff_exec_id id, struct ff
                        reterr);
 }
 
-static void explain_edges(struct explainer *e, const struct ff_read *read)
+/* "'a', 'b' and others": the first of the upstreams whose edges have one of the outcomes in `mask`.
+ * Returns how many have. */
+static size_t edges_with(const struct ff_read *read, unsigned mask, char out[NAMES_BYTES])
 {
-    char names[512] = "";
-    size_t used = 0;
-    size_t open = 0;
+    size_t used = 0, count = 0;
 
+    out[0] = '\0';
     for (size_t i = 0; i < read->row_count; i++) {
         const struct ff_value *const cells = read->cells + i * read->col_count;
 
-        if (cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64 != FF_EDGE_UNRESOLVED)
+        if (!(mask & (1U << cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64)))
             continue;
-        if (open++ < EDGES_SHOWN && used < sizeof names)
+        if (count++ < EDGES_SHOWN && used < NAMES_BYTES)
             used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s'" FF_STR_FMT "'",
+                (size_t)snprintf(out + used, NAMES_BYTES - used, "%s'" FF_STR_FMT "'",
                                  used ? ", " : "", FF_STR_ARG(cells[FF_OUT_UPSTREAMS_NODE].as.str));
     }
-    add(e, "dependencies", "it waits for %zu of %zu: %s%s", open, read->row_count, names,
-        open > EDGES_SHOWN ? " and others" : "");
+    if (count > EDGES_SHOWN && used < NAMES_BYTES)
+        (void)snprintf(out + used, NAMES_BYTES - used, " and others");
+    return count;
+}
+
+static ff_status explain_join(struct explainer *e, struct ff_exec_id id, struct ff_error *reterr)
+{
+    const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
+    const struct ff_edge_group *group;
+    const struct ff_entry *entry;
+    struct ff_rowset rows;
+
+    ff_rowset_init(&rows, e->arena);
+    entry = ff_rowset_want(&rows, FF_TABLE_EDGE_GROUP, &key, FF_WANT_READ);
+    FF_TRY(ff_engine_peek(e->client->engine, &rows, e->client->timeout_ms, reterr));
+    if (!entry || entry->found != FF_FOUND_ROW)
+        return FF_OK;
+    group = entry->row;
+    if (group->policy == FF_JOIN_QUORUM)
+        add(e, "join", "quorum of %d: %d succeeded, %d failed, %d skipped of %d", (int)group->k,
+            (int)group->success, (int)group->fail, (int)group->skip, (int)group->total);
+    else
+        add(e, "join", "%s: %d succeeded, %d failed, %d skipped of %d",
+            ff_join_policy_name(group->policy), (int)group->success, (int)group->fail,
+            (int)group->skip, (int)group->total);
+    return FF_OK;
 }
 
 /* An end that should have been passed on: normally gone before anybody can look. */
@@ -328,33 +354,30 @@ static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
 
 static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
 {
-    struct ff_edge_group key = {0};
-    const struct ff_edge_group *group;
-    const struct ff_entry *entry;
+    char names[NAMES_BYTES];
     struct ff_exec_id id;
-    struct ff_rowset rows;
     struct ff_read read;
 
     FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
     FF_TRY(read_edges(e, id, &read, reterr));
-    key.partition_key = id.partition;
-    key.execution_id = id.uuid;
-    ff_rowset_init(&rows, e->arena);
-    entry = ff_rowset_want(&rows, FF_TABLE_EDGE_GROUP, &key, FF_WANT_READ);
-    FF_TRY(ff_engine_peek(e->client->engine, &rows, e->client->timeout_ms, reterr));
-    explain_edges(e, &read);
+    const size_t open = edges_with(&read, 1U << FF_EDGE_UNRESOLVED, names);
+    add(e, "dependencies", "it waits for %zu of %zu: %s", open, read.row_count, names);
     FF_TRY(explain_hops(e, reterr));
-    if (!entry || entry->found != FF_FOUND_ROW)
-        return FF_OK;
-    group = entry->row;
-    if (group->policy == FF_JOIN_QUORUM)
-        add(e, "join", "quorum of %d: %d succeeded, %d failed, %d skipped of %d", (int)group->k,
-            (int)group->success, (int)group->fail, (int)group->skip, (int)group->total);
-    else
-        add(e, "join", "%s: %d succeeded, %d failed, %d skipped of %d",
-            ff_join_policy_name(group->policy), (int)group->success, (int)group->fail,
-            (int)group->skip, (int)group->total);
-    return FF_OK;
+    return explain_join(e, id, reterr);
+}
+
+/* It never ran because of others. */
+static ff_status explain_skipped(struct explainer *e, struct ff_error *reterr)
+{
+    char names[NAMES_BYTES];
+    struct ff_exec_id id;
+    struct ff_read read;
+
+    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
+    FF_TRY(read_edges(e, id, &read, reterr));
+    (void)edges_with(&read, 1U << FF_EDGE_FAIL | 1U << FF_EDGE_SKIP, names);
+    add(e, "dependencies_failed", "these did not succeed: %s", names);
+    return explain_join(e, id, reterr);
 }
 
 static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
@@ -364,6 +387,8 @@ static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
 
     if (info->finished) {
         explain_finished(e);
+        if (strcmp(info->terminal_outcome, "skipped") == 0)
+            FF_TRY(explain_skipped(e, reterr));
         return explain_hops(e, reterr);
     }
     if (strcmp(info->lifecycle_phase, "active") == 0)

@@ -126,6 +126,8 @@ static int replay_ids(struct ff_cli *cli)
 
     ff_replay_init(&request);
     request.reason = ff_cli_value(cli, FF_OPT_REASON);
+    request.scope = ff_cli_value(cli, FF_OPT_SCOPE);
+    request.reopen_downstream = ff_cli_has(cli, FF_OPT_DOWNSTREAM);
     code = ff_cli_number(cli, FF_OPT_DEADLINE, FF_ABSENT_MS, &request.deadline_ms);
     if (code == FF_EXIT_OK)
         code = ff_cli_number(cli, FF_OPT_GENERATION, FF_ABSENT_MS, &request.expected_generation);
@@ -155,6 +157,8 @@ int ff_run_replay(struct ff_cli *cli)
 
     if (needs_one && cli->arg_count != 1)
         return ff_cli_usage(cli, "--input, --deadline-ms and --generation need exactly one ID");
+    if (!cli->arg_count && (ff_cli_has(cli, FF_OPT_SCOPE) || ff_cli_has(cli, FF_OPT_DOWNSTREAM)))
+        return ff_cli_usage(cli, "--scope and --reopen-downstream need an ID");
     const int code = check_target(cli, &filter);
     if (code != FF_EXIT_OK)
         return code;

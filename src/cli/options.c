@@ -39,9 +39,9 @@ static const ff_opt events_takes[] = {
     FF_OPT_FOLLOW,    FF_OPT_AFTER_EVENT, FF_OPT_KINDS,     FF_OPT_NAMESPACE, FF_OPT_INSTANCE_TAG,
     FF_OPT_PARTITION, FF_OPT_FLOW,        FF_OPT_EXECUTION, FF_OPT_LIMIT,     FF_OPT_COUNT};
 static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL, FF_OPT_COUNT};
-static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT,   FF_OPT_DEADLINE,
-                                      FF_OPT_GENERATION, FILTER_OPTIONS, FF_OPT_ALL,
-                                      FF_OPT_COUNT};
+static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT, FF_OPT_DEADLINE,
+                                      FF_OPT_GENERATION, FF_OPT_SCOPE, FF_OPT_DOWNSTREAM,
+                                      FILTER_OPTIONS,    FF_OPT_ALL,   FF_OPT_COUNT};
 static const ff_opt flow_create_takes[] = {FF_OPT_KEY, FF_OPT_NAMESPACE, FF_OPT_COUNT};
 static const ff_opt flow_grow_takes[] = {FF_OPT_REVISION, FF_OPT_COUNT};
 static const ff_opt flow_show_takes[] = {FF_OPT_DOT, FF_OPT_EVERY, FF_OPT_COUNT};
@@ -89,7 +89,8 @@ const struct ff_verb ff_verbs[] = {
      cancel_takes, ff_run_cancel},
     {"replay", "[ID...]", 0, 64, "run ended executions again",
      "Each becomes a new generation of the same execution. --input, --deadline-ms and --generation "
-     "need exactly one ID. Without an ID all ended executions that match the filter are replayed, "
+     "need exactly one ID. In a flow, nodes that were skipped because of it wait for it again. "
+     "Without an ID all ended executions that match the filter are replayed, "
      "up to 10,000 in one call; --all stands for no filter.",
      replay_takes, ff_run_replay},
     {"flow create", "FILE", 1, 1, "make a flow: a graph of executions",

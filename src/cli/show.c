@@ -316,7 +316,7 @@ int ff_run_explain(struct ff_cli *cli)
     for (size_t i = 0; i < explanation.count; i++) {
         const struct ff_reason *const reason = &explanation.items[i];
 
-        (void)fprintf(cli->out, "  %-14s %s\n", reason->code,
+        (void)fprintf(cli->out, "  %-19s %s\n", reason->code,
                       ff_printable(cli, reason->detail, strlen(reason->detail)));
     }
     return FF_EXIT_OK;

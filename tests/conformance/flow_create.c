@@ -216,3 +216,20 @@ FF_CONFORMANCE(flow_create, a_blocked_node_says_what_it_waits_for)
     EXPECT_TEXT(t, "join", why.items[1].code);
     EXPECT_TEXT(t, "quorum of 2: 1 succeeded, 0 failed, 0 skipped of 3", why.items[1].detail);
 }
+
+/* One that was skipped says who is to blame, hop by hop. D18 */
+FF_CONFORMANCE(flow_create, a_skipped_node_says_why)
+{
+    const struct flow flow = given_flow(t, "a b c d | a>c b>c c>d");
+    struct ff_explanation why = {0};
+
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "running a:failed b:waiting c:skipped d:skipped");
+    EXPECT_OK(t, ff_explain(t->client, node_id(t, &flow, "c"), &why, &t->err));
+    keep_answer(t, why.memory);
+    EXPECT_TEXT(t, "finished", why.items[0].code);
+    EXPECT_TEXT(t, "dependencies_failed", why.items[1].code);
+    EXPECT_TEXT(t, "these did not succeed: 'a'", why.items[1].detail);
+    EXPECT_TEXT(t, "join", why.items[2].code);
+    EXPECT_TEXT(t, "all_of: 0 succeeded, 1 failed, 0 skipped of 2", why.items[2].detail);
+}

@@ -168,10 +168,19 @@ class Flow(Ff):
         self.ff("cancel", flow + "/a")
         self.assertEqual({"a": "cancelled", "b": "skipped", "c": "skipped"}, self.states(flow))
         self.assertEqual("failed", self.ff_json("flow", "show", flow)["state"])
-        self.ff("replay", flow + "/a")
+        _, err = self.run_ff("replay", flow + "/c", code=4)
+        self.assertIn("'b' (skipped)", err)
+        self.ff("replay", flow + "/c", "--scope", "failed_ancestors")
         self.assertEqual({"a": "waiting", "b": "waiting_children", "c": "waiting_children"},
                          self.states(flow))
         self.ff("fsck")
+
+    def test_replay_downstream(self):
+        flow = self.create(graph("a b", "a>b"))
+        self.ff("cancel", flow + "/a")
+        self.ff("replay", flow + "/a", "--reopen-downstream")
+        self.assertEqual({"a": "waiting", "b": "waiting_children"}, self.states(flow))
+        self.run_ff("replay", "--all", "--scope", "self", code=2)
 
     def test_cancel_policies(self):
         flow = self.create(graph("a b", "a>b"))
