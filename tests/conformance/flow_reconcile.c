@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "engine/engine.h"
 #include "model/rowset.h"
+#include "ops/background.h"
 #include "ops/flow.h"
 #include "store/fault.h"
 
@@ -248,6 +249,42 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_flow_cancel_is_finished_by_others)
     given_reopened(t, NULL);
     WAIT_FLOW(t, &flow, "cancelled a:cancelled b:cancelled c:cancelled");
     WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == 3);
+}
+
+/* Retention: the flow goes first, for everybody at once; its members follow page by page, and at
+ * every step the store is sound. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_removal_is_finished_by_others)
+{
+    enum { WIDTH = FF_DRAIN_ROWS + 20 };
+    const struct ff_retention_in sweep = {.limit = FF_RETENTION_SCAN_ROWS, .retention_ms = 0};
+    struct ff_flow_remove_in in = {0};
+    struct ff_flow_info_list gone = {0};
+    char *const text = keep(t, WIDTH * 8 + 16);
+    struct ff_engine *engine;
+    struct ff_filter filter;
+    struct flow flow;
+    struct ff_job *job;
+    size_t at = 0;
+
+    for (int i = 0; i < WIDTH; i++)
+        at += (size_t)snprintf(text + at, 8, "n%d ", i);
+    (void)snprintf(text + at, 8, "|");
+    flow = given_flow(t, text);
+    EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_all"));
+    WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == WIDTH);
+    engine = given_silence(t);
+    ff_job_free(called(t, engine, FF_OP_RETENTION_SWEEP, &sweep, sizeof sweep));
+    EXPECT_STATUS(t, FF_NOT_FOUND, ff_flow_get(t->client, flow.id, &gone, &t->err));
+    expect_sound(t, t->client);
+    EXPECT_OK(t, ff_flow_id_parse(ff_str_of(flow.id), &in.flow_id, &t->err));
+    job = called(t, engine, FF_OP_FLOW_REMOVE, &in, sizeof in);
+    EXPECT_INT(t, FF_DRAIN_ROWS, ((const struct ff_flow_remove_out *)job->out)->removed);
+    EXPECT(t, ((const struct ff_flow_remove_out *)job->out)->more);
+    ff_job_free(job);
+    expect_sound(t, t->client);
+    given_reopened(t, NULL);
+    ff_filter_init(&filter);
+    WAIT_UNTIL(t, list(t, &filter)->count == 0);
 }
 
 /* D20: loops that are restricted to a namespace leave the others' hops alone. */

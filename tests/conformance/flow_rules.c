@@ -327,3 +327,55 @@ FF_CONFORMANCE(flow_rules, failed_ancestors_of_a_failed_node_are_itself)
     EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
     WAIT_FLOW(t, &flow, "running a:failed b:completed c:waiting d:waiting_children");
 }
+
+/* --- events --- */
+
+/* The events of a flow itself, in order, that are in the log. */
+static const char *flow_events(struct test *t, const struct flow *flow)
+{
+    static const char *const kinds[] = {"flow"};
+    struct ff_event_list page = {0};
+    struct ff_event_filter filter;
+    char *const text = keep(t, 512);
+    size_t at = 0;
+
+    ff_event_filter_init(&filter);
+    filter.kinds = kinds;
+    filter.kind_count = 1;
+    filter.flow_id = flow->id;
+    EXPECT_OK(t, ff_events(t->client, &filter, "start", 100, 0, &page, &t->err));
+    keep_answer(t, page.memory);
+    for (size_t i = 0; i < page.count; i++) {
+        EXPECT_TEXT(t, flow->id, page.items[i].flow_id);
+        EXPECT_TEXT(t, "shop", page.items[i].ns);
+        EXPECT_TEXT(t, "blue", page.items[i].instance_tag);
+        at += (size_t)snprintf(text + at, 512 - at, "%s%s", i ? " " : "", page.items[i].type);
+    }
+    return text;
+}
+
+/* One event per change of the flow, with the flow's namespace and instance tag. */
+FF_CONFORMANCE(flow_rules, every_change_is_one_event)
+{
+    const struct ff_tag_pair tag = {"instance", "blue"};
+    struct ff_flow_request *const r = graph(t, "a b | a>b");
+    struct ff_flow_made made;
+    struct flow flow;
+
+    r->ns = "shop";
+    r->tags = &tag;
+    r->tag_count = 1;
+    EXPECT_OK(t, when_flow_created(t, r, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    EXPECT_OK(t, when_grown(t, &flow, "c | b>c", NULL));
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped");
+    EXPECT_TEXT(t, "blue",
+                last_event(t, node_id(t, &flow, "c"), "completion", "skipped")->instance_tag);
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "c");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    EXPECT_TEXT(t, "created grown failed running completed", flow_events(t, &flow));
+}

@@ -464,6 +464,27 @@ static void test_json__task_knows_its_upstreams(void **state)
                         text_of(f, json_incref(json_object_get(first, "upstream"))));
 }
 
+static void test_json__scanners_tell_their_last_report(void **state)
+{
+    struct fixture *const f = *state;
+    struct ff_scanner_info info = {.name = "dependency",
+                                   .interval_ms = 15000,
+                                   .ticks = 3,
+                                   .last_processed = 2,
+                                   .last_errors = 1,
+                                   .processed = 5,
+                                   .errors = 1,
+                                   .last_scanned = 4,
+                                   .last_noop = 1};
+    const struct ff_scanner_list list = {.count = 1, .items = &info, .stuck_hops = 7};
+
+    assert_string_equal("{\"scanners\":[{\"name\":\"dependency\",\"interval_ms\":15000,\"ticks\":3,"
+                        "\"last_processed\":2,\"last_errors\":1,\"processed\":5,\"errors\":1,"
+                        "\"last_report\":{\"scanned\":4,\"reconciled\":2,\"noop\":1,\"filtered\":0,"
+                        "\"errors\":1}}],\"stuck_hops\":7}",
+                        text_of(f, ff_json_scanners(&list)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +503,7 @@ int main(void)
         TEST(test_json__growth_has_a_revision_and_no_head),
         TEST(test_json__flow_is_told_with_its_graph),
         TEST(test_json__task_knows_its_upstreams),
+        TEST(test_json__scanners_tell_their_last_report),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
