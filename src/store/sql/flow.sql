@@ -279,16 +279,20 @@ SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,
 -- out:  cells node:text tries:i64 not_before_ms:i64
 -- note: Ends that have not been passed on: of the execution itself, or of one it waits for. Those
 --       that failed most come first.
+WITH w (id) AS (
+    SELECT e.execution_id
+      FROM ff_execution e
+     WHERE e.partition_key = :partition_key AND e.execution_id = :execution_id
+    UNION ALL
+    SELECT x.execution_id
+      FROM ff_edge x {{by_index:ff_edge_downstream}}
+     WHERE x.partition_key = :partition_key AND x.downstream_id = :execution_id
+       AND x.outcome = {{code:EDGE_UNRESOLVED}})
 SELECT e.node, o.tries, o.not_before_ms
-  FROM ff_outbox o
-  JOIN ff_execution e ON e.partition_key = o.partition_key AND e.execution_id = o.execution_id
- WHERE o.partition_key = :partition_key AND o.dispatched_at_ms IS NULL
-   AND (o.execution_id = :execution_id
-        OR o.execution_id IN (SELECT x.execution_id
-                                FROM ff_edge x
-                               WHERE x.partition_key = :partition_key
-                                 AND x.downstream_id = :execution_id
-                                 AND x.outcome = {{code:EDGE_UNRESOLVED}}))
+  FROM w
+  JOIN ff_outbox o ON o.partition_key = :partition_key AND o.execution_id = w.id
+                  AND o.dispatched_at_ms IS NULL
+  JOIN ff_execution e ON e.partition_key = :partition_key AND e.execution_id = w.id
  ORDER BY o.tries DESC, e.node
  LIMIT :limit;
 
