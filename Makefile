@@ -3,9 +3,10 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 ARGS    ?=
 SEEDS   ?= 10000
+FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full sim mutants bench lint install format clean
+.PHONY: help setup build run test test-full sim mutants fuzz bench lint install format clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,10 @@ sim: ## Simulate SEEDS worlds, optimised and with assertions (ARGS: see tests/si
 mutants: ## Build in deliberate defects; the tests must find each (ARGS: names)
 	@tools/setup full
 	@tests/mutants/run $(ARGS)
+
+fuzz: ## Fuzz every target for FUZZ_SECONDS (default 600)
+	@tools/setup full
+	@FF_FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --only fuzz
 
 bench: build ## Measure the release on SQLite and a private Postgres
 	@tools/setup full
