@@ -23,6 +23,8 @@ static void let_go(struct test *t)
     others_done();
     badvfs_full(false);
     badvfs_fail_sync(0);
+    badvfs_fail_write(0);
+    badvfs_remember(false);
 }
 
 static void stop_proxy(struct test *t)

@@ -240,6 +240,97 @@ static void lost_sync_is_a_doubt(struct test *t)
     EXPECT(t, doubts > 0);
 }
 
+/* The n-th write fails: nothing that was acknowledged is lost, nothing that was refused is there.
+ */
+static void lose_write(struct test *t, long n, size_t *ret_doubts, size_t *ret_refused)
+{
+    const struct ff_options options = {
+        .size = sizeof options, .timeout_ms = IN_TIME_MS, .passive = true};
+    size_t counts[2] = {0}; /* accepted, in doubt */
+    ff_status status = FF_OK;
+    size_t before, after;
+
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+    before = rows_of(t);
+    badvfs_fail_write(n);
+    for (int i = 0; i < 12 && status == FF_OK; i++) {
+        status = submit_much(t);
+        if (status == FF_OK || status == FF_OUTCOME_UNKNOWN)
+            counts[status != FF_OK]++;
+        else if (status == FF_UNAVAILABLE)
+            (*ret_refused)++;
+        else
+            FAIL(t, "write %ld: answered %s: %s", n, ff_status_code(status), t->err.message);
+    }
+    badvfs_fail_write(0);
+    close_client(t, &t->client);
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+    after = rows_of(t);
+    if (after < before + counts[0] || after > before + counts[0] + counts[1])
+        FAIL(t, "write %ld: %zu rows and %zu accepted made %zu", n, before, counts[0], after);
+    expect_sound(t, t->client);
+    close_client(t, &t->client);
+    *ret_doubts += counts[1];
+}
+
+static void lost_write_is_never_a_lie(struct test *t)
+{
+    const long writes = is_full_run() ? 60 : 30;
+    size_t doubts = 0;
+    size_t refused = 0;
+
+    badvfs_register();
+    for (long n = 1; n <= writes; n += is_full_run() ? 1 : 3)
+        lose_write(t, n, &doubts, &refused);
+    (void)printf("# %zu in doubt, %zu refused\n", doubts, refused);
+    EXPECT(t, doubts + refused > 0);
+}
+
+/* ---- power ---- */
+
+/* Power goes with the n-th write, and with it all that was not synced. */
+static void lose_power(struct test *t, long n, size_t *ret_doubts)
+{
+    const struct ff_options options = {
+        .size = sizeof options, .timeout_ms = IN_TIME_MS, .passive = true};
+    size_t accepted = 0;
+    size_t before, after, doubts;
+    ff_status status;
+
+    badvfs_remember(true);
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+    before = rows_of(t);
+    badvfs_lose_power(n);
+    while ((status = submit_much(t)) == FF_OK)
+        if (++accepted > 200)
+            FAIL(t, "write %ld never came", n);
+    doubts = status == FF_OUTCOME_UNKNOWN ? 1 : 0;
+    close_client(t, &t->client);
+    badvfs_remember(false);
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+    after = rows_of(t);
+    if (after < before + accepted || after > before + accepted + doubts)
+        FAIL(t, "loss %ld: %zu rows, %zu accepted and %zu in doubt made %zu", n, before, accepted,
+             doubts, after);
+    expect_sound(t, t->client);
+    close_client(t, &t->client);
+    *ret_doubts += doubts;
+}
+
+static void lost_power_loses_nothing_acknowledged(struct test *t)
+{
+    const long step = is_full_run() ? 1 : 5;
+    long losses = 0;
+    size_t doubts = 0;
+
+    badvfs_register();
+    for (long n = 1; n <= 120; n += step, losses++) /* over several commits */
+        lose_power(t, n, &doubts);
+    (void)printf("# power lost %ld times with %zu writes, %zu commits in doubt\n", losses,
+                 badvfs_lost(), doubts);
+    EXPECT(t, badvfs_lost() > (size_t)losses);
+}
+
 const struct plain_case sqlite_cases[] = {
     {"sqlite/locked_file_is_waited_for", TEST_STORE_FILE, locked_file_is_waited_for, false},
     {"sqlite/locked_file_is_answered_in_time", TEST_STORE_FILE, locked_file_is_answered_in_time,
@@ -247,5 +338,8 @@ const struct plain_case sqlite_cases[] = {
     {"sqlite/full_disk_is_unavailable", TEST_STORE_FILE, full_disk_is_unavailable, false},
     {"sqlite/full_tmpfs_is_unavailable", TEST_STORE_FILE, full_tmpfs_is_unavailable, false},
     {"sqlite/lost_sync_is_a_doubt", TEST_STORE_FILE, lost_sync_is_a_doubt, false},
+    {"sqlite/lost_write_is_never_a_lie", TEST_STORE_FILE, lost_write_is_never_a_lie, false},
+    {"sqlite/lost_power_loses_nothing", TEST_STORE_FILE, lost_power_loses_nothing_acknowledged,
+     false},
     {0},
 };

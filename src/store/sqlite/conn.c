@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/macros.h"
+#include "base/mutant.h"
 
 #include "base/banned.h"
 
@@ -153,6 +154,8 @@ int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bo
     if (rc != SQLITE_OK)
         return sqlite_note(conn, rc, "prepare", path);
     sqlite3_wal_hook(conn->db, remember_wal_pages, conn); /* also ends automatic checkpoints */
+    if (FF_MUTANT(sqlite_not_synced))
+        return sqlite_exec_patiently(conn, "PRAGMA synchronous=OFF");
     return sqlite_exec_patiently(conn, settings);
 }
 
