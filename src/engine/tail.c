@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "engine/engine-int.h"
 #include "engine/wait.h"
 #include "sql_ids.h"
@@ -250,7 +251,7 @@ static void head_ended(struct ff_tail *tail)
     const int64_t given_id = cells[FF_OUT_LOG_HEAD_GIVEN_ID].as.i64;
     const int64_t floor_id = cells[FF_OUT_LOG_HEAD_FLOOR_ID].as.i64;
     const struct ff_str holders = cells[FF_OUT_LOG_HEAD_HOLDERS].as.str;
-    const bool free_now = ff_str_is_null(holders) || holders.len == 0;
+    const bool free_now = ff_str_is_null(holders) || holders.len == 0 || FF_MUTANT(naive_cursor);
     int64_t head_id = cells[FF_OUT_LOG_HEAD_EVENT_ID].as.i64;
 
     tail->given_id = given_id;
@@ -267,7 +268,8 @@ static void head_ended(struct ff_tail *tail)
         settle(tail, head_id, tail->polls);
         return;
     }
-    if (tail->pending && !somebody_left(tail->holders, holders)) {
+    if (tail->pending &&
+        (!somebody_left(tail->holders, holders) || FF_MUTANT(tailer_waits_one_round))) {
         tail->pending = false;
         settle(tail, tail->pending_id, tail->pending_poll);
     } else if (tail->pending) {

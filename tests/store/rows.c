@@ -307,6 +307,27 @@ WITH_STORE(events_are_numbered_in_order)
                   test_schema()) == 300);
 }
 
+/* Whoever reads the log waits for those who hold its lock: an id taken without it would be missed.
+ */
+WITH_STORE(event_ids_are_taken_under_the_lock)
+{
+    struct ff_event *event;
+
+    CHECK(batch_call(&a, session, FF_CALL_LOAD) == FF_CALLED_OK);
+    ff_rowset_op_begin(&a.rows, 1);
+    event = ff_rowset_event(&a.rows);
+    event->kind = event->type = 1;
+    event->at_ms = 5;
+    (void)disturb("BEGIN");
+    CHECK(disturb("SELECT count(pg_advisory_xact_lock((x'4646'::int8 << 32) + oid::int8)) FROM "
+                  "pg_namespace WHERE nspname = '%s'",
+                  test_schema()) == 1);
+    CHECK(batch_call(&a, session, FF_CALL_SAVE) == FF_CALLED_RERUN);
+    CHECK(!strcmp(a.call.sqlstate, "55P03"));
+    (void)disturb("ROLLBACK");
+    CHECK(disturb("SELECT is_called::int FROM %s.ff_event_id_seq", test_schema()) == 0);
+}
+
 const struct test rows_tests[] = {
     {"store__values_come_back_as_they_were", values_come_back},
     {"store__updates_and_deletes_hit_their_rows", updates_and_deletes},
@@ -318,5 +339,6 @@ const struct test rows_tests[] = {
     {"store__values_larger_than_the_socket_pass", large_values_pass},
     {"store__reads_give_cells_and_rows", reads_give_cells_and_rows},
     {"store__events_are_numbered_in_order", events_are_numbered_in_order},
+    {"store__event_ids_are_taken_under_the_lock", event_ids_are_taken_under_the_lock},
     {NULL, NULL},
 };

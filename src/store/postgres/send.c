@@ -364,9 +364,12 @@ static void send_events(struct ff_pg_session *s)
     for (size_t i = 0; bulk.rows && i < rows->event_count; i++)
         bulk.rows[bulk.count++] = rows->events[i];
     bulk.first = pick_rest;
+    if (FF_MUTANT(event_id_before_lock))
+        send_bulk(s, &bulk);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_LOCK_SHARED, 0, NULL}, &key, 1,
                -1);
-    send_bulk(s, &bulk);
+    if (!FF_MUTANT(event_id_before_lock))
+        send_bulk(s, &bulk);
 }
 
 void ff_pg_send_commit(struct ff_pg_session *s)
