@@ -27,6 +27,7 @@
 #define FF_TAG_VALUE_BYTES_MAX      256
 #define FF_CAPABILITIES_MAX         64
 #define FF_CAPABILITY_BYTES_MAX     64
+#define FF_CAPSETS_MAX              10000 /* different sets in a store: all are kept in memory */
 #define FF_LANES_PER_CLAIM_MAX      64
 #define FF_KINDS_PER_CLAIM_MAX      64
 #define FF_PRIORITY_MAX             9000
@@ -66,12 +67,13 @@
 #define FF_ARENA_BYTES_MAX (256 << 20)
 
 /* Timers and loops. */
-#define FF_TIMER_SCAN_ROWS     1000
-#define FF_RETENTION_SCAN_ROWS 500
-#define FF_BRAKE_MS_MAX        30000
-#define FF_CLOCK_JUMP_MS       5000
-#define FF_CONTACT_GAP_MS      2000 /* a pulse was missed: contact is broken */
-#define FF_CONTACT_WRITE_MS    10000
+#define FF_TIMER_SCAN_ROWS      1000
+#define FF_RETENTION_SCAN_ROWS  500
+#define FF_BRAKE_MS_MAX         30000
+#define FF_CLOCK_JUMP_MS        5000
+#define FF_CONTACT_GAP_MS       2000 /* a pulse was missed: contact is broken */
+#define FF_CONTACT_SHORT_GAP_MS 500  /* the same for leases shorter than that, see the pulse */
+#define FF_CONTACT_WRITE_MS     10000
 
 /* The cascade. */
 #define FF_HOP_EDGES_MAX      1000 /* of one transaction: bounds how long a flow's row is held */

@@ -49,6 +49,7 @@ static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,
         .capsets = env->capsets,
         .now_ms = env->now_ms,
         .contact_since_ms = env->contact_since_ms,
+        .steady_since_ms = env->steady_since_ms,
         .seed = job->seed,
     };
 }

@@ -26,7 +26,7 @@ struct ff_batch {
 struct ff_batch_env {
     const struct ff_settings *settings;
     const struct ff_capsets *capsets;
-    int64_t now_ms, contact_since_ms, mono_ms;
+    int64_t now_ms, contact_since_ms, steady_since_ms, mono_ms;
 };
 
 void ff_batch_init(struct ff_batch *batch);

@@ -13,6 +13,7 @@
 #include "engine/lowwater.h"
 #include "engine/supervisor.h"
 #include "engine/tail.h"
+#include "model/capset.h"
 
 #include <pthread.h>
 
@@ -24,7 +25,8 @@
 /* Unbroken contact with the store, in the store's time: what the lapse brake looks at. */
 struct ff_contact {
     bool known;
-    int64_t since_ms; /* store time */
+    int64_t since_ms;        /* store time: no gap of more than FF_CONTACT_GAP_MS since then ... */
+    int64_t steady_since_ms; /* ... and none of more than FF_CONTACT_SHORT_GAP_MS since then */
     int64_t last_ms;
     int64_t last_mono_ms;
 };
@@ -62,8 +64,7 @@ struct ff_engine {
     struct ff_list parked;        /* claims that found nothing and may wait */
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
     struct ff_arena capset_arena;
-    const struct ff_capset **capset_items;
-    size_t capset_count, capset_cap;
+    struct ff_capsets capsets;
     struct ff_arena worker_arena;
     struct ff_hashmap workers; /* instance id -> when it was written down last */
     struct ff_counters stats;

@@ -123,7 +123,7 @@ static void again(struct ff_executor *executor, bool split, uint32_t reruns)
 /* While one executor asks about a commit, the others do its work too. */
 ff_lane_of_work ff_executor_takes(const struct ff_executor *executor)
 {
-    if (executor->which == FF_TAKE_NORMAL && atomic_load(&executor->engine->resolving) > 0)
+    if (executor->which != FF_TAKE_PATIENT && atomic_load(&executor->engine->resolving) > 0)
         return FF_TAKE_ALL;
     return executor->which;
 }
@@ -218,7 +218,7 @@ static void note_loss(struct ff_executor *executor)
     const struct ff_call *const call = &executor->call;
 
     if (call->outcome == FF_CALLED_STOP || call->outcome == FF_CALLED_UNKNOWN ||
-        strncmp(call->sqlstate, "08", 2) == 0)
+        call->outcome == FF_CALLED_LOST)
         ff_engine_contact_lost(executor->engine);
 }
 
@@ -321,10 +321,12 @@ static void failed(struct ff_executor *executor)
             answer_poison(executor);
         return;
     case FF_CALLED_RERUN:
+    case FF_CALLED_HELD:
+    case FF_CALLED_LOST:
         engine->stats.reruns++;
         if (executor->which == FF_TAKE_PATIENT)
             wait_patiently(executor);
-        else if (strcmp(executor->call.sqlstate, "55P03") == 0)
+        else if (executor->call.outcome == FF_CALLED_HELD)
             held(executor);
         else if (count == 1 && batch->reruns >= SINGLE_RERUNS)
             ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");

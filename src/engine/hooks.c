@@ -30,13 +30,15 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
         const int64_t store_passed_ms = now_ms - contact->last_ms;
         const int64_t mono_passed_ms = mono_ms - contact->last_mono_ms;
         const int64_t jump_ms = store_passed_ms - mono_passed_ms;
+        const bool jumped = jump_ms > FF_CLOCK_JUMP_MS || jump_ms < -FF_CLOCK_JUMP_MS;
 
         /* The clock jumped, or we or the store slept: meanwhile nobody could renew. */
-        if (jump_ms > FF_CLOCK_JUMP_MS || jump_ms < -FF_CLOCK_JUMP_MS ||
-            mono_passed_ms > FF_CONTACT_GAP_MS)
+        if (jumped || mono_passed_ms > FF_CONTACT_GAP_MS)
             contact->since_ms = now_ms;
+        if (jumped || mono_passed_ms > FF_CONTACT_SHORT_GAP_MS)
+            contact->steady_since_ms = now_ms;
     } else {
-        contact->since_ms = now_ms;
+        contact->since_ms = contact->steady_since_ms = now_ms;
         contact->known = true;
     }
     contact->last_ms = now_ms;
@@ -78,43 +80,10 @@ int64_t ff_engine_now_ms(struct ff_engine *engine)
 
 /* --- capability sets --- */
 
-static bool capset_known(const struct ff_engine *engine, int64_t capset_id)
-{
-    for (size_t i = 0; i < engine->capset_count; i++)
-        if (engine->capset_items[i]->capset_id == capset_id)
-            return true;
-    return false;
-}
-
-/* Readers hold the old array without lock: it stays where it is. */
-static bool capsets_grow(struct ff_engine *engine)
-{
-    const size_t cap = engine->capset_cap ? engine->capset_cap * 2 : 64;
-    const struct ff_capset **const items =
-        ff_arena_array(&engine->capset_arena, cap, sizeof *items);
-
-    if (!items)
-        return false; /* the next pulse tries again */
-    for (size_t i = 0; i < engine->capset_count; i++)
-        items[i] = engine->capset_items[i];
-    engine->capset_items = items;
-    engine->capset_cap = cap;
-    return true;
-}
-
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset)
 {
-    struct ff_capset *copy;
-
     pthread_mutex_lock(&engine->lock);
-    if (!capset_known(engine, capset->capset_id) &&
-        (engine->capset_count < engine->capset_cap || capsets_grow(engine))) {
-        copy = ff_arena_copy(&engine->capset_arena, capset, sizeof *capset);
-        if (copy) {
-            copy->tokens = ff_arena_str(&engine->capset_arena, capset->tokens);
-            engine->capset_items[engine->capset_count++] = copy;
-        }
-    }
+    (void)ff_capsets_add(&engine->capsets, &engine->capset_arena, capset); /* or the next pulse */
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -122,12 +91,13 @@ void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *
                    struct ff_batch_env *ret)
 {
     pthread_mutex_lock(&engine->lock);
-    *capsets = (struct ff_capsets){engine->capset_items, engine->capset_count};
+    *capsets = engine->capsets;
     *ret = (struct ff_batch_env){
         .settings = &engine->options.settings,
         .capsets = capsets,
         .now_ms = now_ms,
         .contact_since_ms = engine->contact.since_ms,
+        .steady_since_ms = engine->contact.steady_since_ms,
         .mono_ms = ff_engine_mono_ms(engine),
     };
     pthread_mutex_unlock(&engine->lock);
@@ -253,6 +223,8 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
             continue;
         if (ff_state_is_claimable(row->state))
             slots |= UINT64_C(1) << slot_of(row->lane);
+        if (row->state == FF_STATE_ACTIVE && row->lease_ttl_ms < FF_CONTACT_GAP_MS)
+            hinted |= ff_supervisor_hint_short_lease(&engine->supervisor, row->lease_ttl_ms);
         if (ff_state_is_delayed(row->state) && row->due_at_ms != FF_NULL64) {
             ff_supervisor_hint_delay(&engine->supervisor, row->due_at_ms);
             hinted = true;

@@ -49,6 +49,8 @@ static bool is_over(const struct ff_call *call, int try)
 {
     switch (call->outcome) {
     case FF_CALLED_RERUN:
+    case FF_CALLED_HELD:
+    case FF_CALLED_LOST:
         return try == FF_RERUNS_MAX;
     case FF_CALLED_STOP:
         return try > 0;
@@ -81,6 +83,8 @@ static ff_status look(struct ff_engine *engine, struct ff_call *call, int64_t ti
     case FF_CALLED_OK:
         return FF_OK;
     case FF_CALLED_RERUN:
+    case FF_CALLED_HELD:
+    case FF_CALLED_LOST:
     case FF_CALLED_STOP:
     case FF_CALLED_UNKNOWN:
         return ff_fail(reterr, FF_UNAVAILABLE, "%s", call->error.message);

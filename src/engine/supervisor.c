@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 #include "engine/engine-int.h"
+#include "model/due.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"
@@ -255,6 +256,16 @@ void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms)
     heap[at] = due_ms;
 }
 
+bool ff_supervisor_hint_short_lease(struct ff_supervisor *supervisor, int64_t ttl_ms)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(supervisor->engine);
+    const bool is_news = supervisor->short_until_mono_ms <= mono_ms;
+
+    supervisor->short_until_mono_ms =
+        ff_max_i64(supervisor->short_until_mono_ms, mono_ms + ttl_ms + FF_CONTACT_GAP_MS);
+    return is_news;
+}
+
 static void drop_first_hint(struct ff_supervisor *supervisor)
 {
     int64_t *const heap = supervisor->delay_hints;
@@ -454,23 +465,11 @@ static void start_read(struct ff_supervisor *supervisor, int block)
     supervisor->session->ops->start(supervisor->session, &supervisor->call);
 }
 
-static void learn_contact(struct ff_engine *engine, struct ff_str text)
-{
-    char copy[64];
-    long long since_ms, last_ms;
-
-    if (ff_str_is_null(text) || text.len >= sizeof copy)
-        return;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = '\0';
-    if (sscanf(copy, "%lld %lld", &since_ms, &last_ms) == 2)
-        ff_engine_contact_shared(engine, since_ms, last_ms);
-}
-
 static void pulse_ended(struct ff_supervisor *supervisor)
 {
     struct ff_engine *const engine = supervisor->engine;
     const struct ff_value *const cells = supervisor->read.cells;
+    int64_t since_ms, last_ms;
     bool more_capsets;
 
     supervisor->pulse = (struct ff_pulse){
@@ -484,9 +483,10 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     };
     ff_engine_contact(engine, supervisor->pulse.now_ms);
     ff_tail_seen(engine->tail, cells[FF_OUT_PULSE_EVENT_ID].as.i64);
-    learn_contact(engine, cells[FF_OUT_PULSE_CONTACT].as.str);
+    if (ff_contact_read(cells[FF_OUT_PULSE_CONTACT].as.str, &since_ms, &last_ms))
+        ff_engine_contact_shared(engine, since_ms, last_ms);
     pthread_mutex_lock(&engine->lock);
-    more_capsets = (size_t)supervisor->pulse.capset_count > engine->capset_count;
+    more_capsets = (size_t)supervisor->pulse.capset_count > engine->capsets.count;
     pthread_mutex_unlock(&engine->lock);
     if (supervisor->pulse.claimable && !FF_MUTANT(wakeup_lost_and_no_poll))
         ff_engine_unpark(engine, UINT64_MAX);
@@ -605,7 +605,8 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
         read_ended(supervisor, mono_ms);
     pthread_mutex_lock(&engine->lock);
     parked = !ff_list_empty(&engine->parked);
-    if (followed || (parked && engine->store->facts.shared && !engine->store->facts.notify))
+    if (followed || supervisor->short_until_mono_ms > mono_ms ||
+        (parked && engine->store->facts.shared && !engine->store->facts.notify))
         supervisor->next_pulse_mono_ms =
             ff_min_i64(supervisor->next_pulse_mono_ms, mono_ms + PULSE_BUSY_MS);
     choose_ticks(supervisor, mono_ms, due);

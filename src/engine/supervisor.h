@@ -63,6 +63,7 @@ struct ff_supervisor {
     struct ff_loop loops[FF_LOOP_COUNT];
     int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
     size_t delay_hint_count;
+    int64_t short_until_mono_ms; /* until then leases shorter than FF_CONTACT_GAP_MS may be held */
 };
 
 FF_MUST_CHECK ff_status ff_supervisor_init(struct ff_supervisor *supervisor,
@@ -73,6 +74,10 @@ void ff_supervisor_done(struct ff_supervisor *supervisor);
 int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting);
 /* A delay that ends at due_ms has been committed by this process. Call with the engine's lock. */
 void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms);
+/* A short lease has been committed by this process: while there are any, the pulse comes more
+ * often, so that gaps in contact are seen that only matter to them. Call with the engine's lock.
+ * True: it is the first for a while, wake the supervisor. */
+bool ff_supervisor_hint_short_lease(struct ff_supervisor *supervisor, int64_t ttl_ms);
 /* Loops whose tick is under way. */
 size_t ff_supervisor_in_flight(struct ff_supervisor *supervisor);
 struct ff_loop_report;

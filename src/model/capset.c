@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
+#include "model/rows.h"
 
 #include "base/banned.h"
 
@@ -86,5 +87,64 @@ bool ff_capset_fits(struct ff_str joined, const struct ff_str *offered, size_t c
         if (i == count || !ff_str_eq(offered[i], wanted))
             return false;
     }
+    return true;
+}
+
+/* Where the set is, or where it belongs. Ids are hashes already. */
+static const struct ff_capset *_Atomic *slot_of(const struct ff_capsets *capsets, int64_t capset_id)
+{
+    size_t at = (size_t)capset_id;
+
+    for (;; at++) {
+        const struct ff_capset *_Atomic *const slot =
+            &capsets->slots[at & (capsets->slot_count - 1)];
+        const struct ff_capset *const set = atomic_load(slot);
+
+        if (!set || set->capset_id == capset_id)
+            return slot;
+    }
+}
+
+bool ff_capsets_know(const struct ff_capsets *capsets, int64_t capset_id)
+{
+    return capsets->slot_count && atomic_load(slot_of(capsets, capset_id)) != NULL;
+}
+
+/* Whoever has a copy of the struct goes on with the old arrays. */
+static bool grow(struct ff_capsets *capsets, struct ff_arena *arena)
+{
+    struct ff_capsets grown = {.count = capsets->count,
+                               .cap = capsets->cap ? capsets->cap * 2 : 64};
+
+    grown.slot_count = grown.cap * 2;
+    grown.sets = ff_arena_array(arena, grown.cap, sizeof *grown.sets);
+    grown.slots = ff_arena_array(arena, grown.slot_count, sizeof *grown.slots);
+    if (!grown.sets || !grown.slots)
+        return false;
+    for (size_t i = 0; i < capsets->count; i++) {
+        grown.sets[i] = capsets->sets[i];
+        atomic_store(slot_of(&grown, grown.sets[i]->capset_id), grown.sets[i]);
+    }
+    *capsets = grown;
+    return true;
+}
+
+bool ff_capsets_add(struct ff_capsets *capsets, struct ff_arena *arena,
+                    const struct ff_capset *capset)
+{
+    struct ff_capset *copy;
+
+    if (ff_capsets_know(capsets, capset->capset_id))
+        return true;
+    if (capsets->count == capsets->cap && !grow(capsets, arena))
+        return false;
+    copy = ff_arena_copy(arena, capset, sizeof *capset);
+    if (!copy)
+        return false;
+    copy->tokens = ff_arena_str(arena, capset->tokens);
+    if (!copy->tokens.ptr)
+        return false;
+    capsets->sets[capsets->count++] = copy;
+    atomic_store(slot_of(capsets, copy->capset_id), copy);
     return true;
 }

@@ -6,6 +6,8 @@
  * Tests: tests/unit/test_due.c. */
 #include "model/due.h"
 
+#include <string.h>
+
 #include "base/limits.h"
 #include "base/macros.h"
 #include "base/mutant.h"
@@ -76,4 +78,13 @@ int64_t ff_due_brake_end(const struct ff_execution *execution, int64_t contact_s
     const int64_t brake_ms = ttl_ms == FF_NULL64 ? FF_BRAKE_MS_MAX : ttl_ms;
 
     return ff_add_i64_clamped(contact_since_ms, ff_min_i64(brake_ms, FF_BRAKE_MS_MAX));
+}
+
+bool ff_contact_read(struct ff_str text, int64_t *ret_since_ms, int64_t *ret_last_ms)
+{
+    const char *const space = text.len ? memchr(text.ptr, ' ', text.len) : NULL;
+    const size_t at = space ? (size_t)(space - text.ptr) : 0;
+
+    return space && ff_str_to_i64(ff_str_slice(text, 0, at), ret_since_ms) &&
+           ff_str_to_i64(ff_str_slice(text, at + 1, text.len), ret_last_ms);
 }

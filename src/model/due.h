@@ -31,4 +31,8 @@ ff_due_rule ff_due_judge(const struct ff_execution *execution, const struct ff_p
  * lease's TTL, at most FF_BRAKE_MS_MAX. */
 int64_t ff_due_brake_end(const struct ff_execution *execution, int64_t contact_since_ms);
 
+/* ff_meta "contact": since when and until when some process was in touch with the store. False: it
+ * is not there, or not to be read. */
+bool ff_contact_read(struct ff_str text, int64_t *ret_since_ms, int64_t *ret_last_ms);
+
 #endif

@@ -5,8 +5,10 @@
  * Tests: tests/unit/test_submit.c, test_flow.c. */
 #include "ops/birth.h"
 
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
+#include "model/capset.h"
 #include "model/codes.h"
 #include "ops/change.h"
 
@@ -14,10 +16,7 @@
 
 static bool knows_capset(const struct ff_work *work, int64_t capset_id)
 {
-    for (size_t i = 0; work->capsets && i < work->capsets->count; i++)
-        if (work->capsets->sets[i]->capset_id == capset_id)
-            return true;
-    return false;
+    return work->capsets && ff_capsets_know(work->capsets, capset_id);
 }
 
 void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in)
@@ -28,13 +27,32 @@ void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in)
         ff_work_want(work, FF_TABLE_CAPSET, &capset, FF_WANT_READ);
 }
 
+static bool has_new_capset(struct ff_work *work, const struct ff_submit_in *in)
+{
+    const struct ff_capset key = {.capset_id = in->capset_id};
+
+    return in->capset_id != 0 && !knows_capset(work, in->capset_id) &&
+           !ff_work_row(work, FF_TABLE_CAPSET, &key);
+}
+
+/* Every process keeps all sets in memory and every claim walks them. */
+ff_status ff_birth_check(struct ff_work *work, const struct ff_submit_in *in,
+                         struct ff_error *reterr)
+{
+    if (work->capsets && work->capsets->count >= FF_CAPSETS_MAX && has_new_capset(work, in))
+        return ff_fail_field(
+            reterr, FF_TOO_LARGE, "required_capabilities",
+            "this store has %d different sets of capabilities, no more are allowed",
+            FF_CAPSETS_MAX);
+    return FF_OK;
+}
+
 static void insert_capset(struct ff_work *work, const struct ff_submit_in *in)
 {
     const struct ff_capset key = {.capset_id = in->capset_id};
     struct ff_capset *capset;
 
-    if (in->capset_id == 0 || knows_capset(work, in->capset_id) ||
-        ff_work_row(work, FF_TABLE_CAPSET, &key))
+    if (!has_new_capset(work, in))
         return;
     capset = ff_work_insert(work, FF_TABLE_CAPSET, &key);
     capset->tokens = in->capset_tokens;

@@ -19,6 +19,10 @@ struct ff_membership {
 /* Asks for what a birth must look at. */
 void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in);
 
+/* FF_TOO_LARGE: it would bring one capability set too many. */
+FF_MUST_CHECK ff_status ff_birth_check(struct ff_work *work, const struct ff_submit_in *in,
+                                       struct ff_error *reterr);
+
 /* The row, its input, tags and capability set; in no state yet: follow with a move. `member` NULL:
  * solo. */
 struct ff_execution *ff_execution_birth(struct ff_work *work, const struct ff_submit_in *in,

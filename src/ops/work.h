@@ -24,20 +24,16 @@ struct ff_settings {
 };
 void ff_settings_default(struct ff_settings *settings);
 
-/* Interned capability sets, as far as this process knows them. Kept by the engine, read by claim.
- */
-struct ff_capsets {
-    const struct ff_capset *const *sets;
-    size_t count;
-};
+struct ff_capsets;
 
 struct ff_work {
     struct ff_rowset *rows;
     struct ff_arena *arena; /* of the op: in, out and learned facts live here */
     const struct ff_settings *settings;
-    const struct ff_capsets *capsets;
-    int64_t now_ms;           /* the store's time; 0 while asking */
+    const struct ff_capsets *capsets; /* as far as this process knows them */
+    int64_t now_ms;                   /* the store's time; 0 while asking */
     int64_t contact_since_ms; /* store time since when contact is unbroken; see the lapse brake */
+    int64_t steady_since_ms;  /* the same, by the finer measure for short leases */
     struct ff_uuid seed;      /* random bits minted with the op: the same in every rerun */
 };
 

@@ -66,6 +66,8 @@ ff_status ff_session_read(struct ff_session *session, struct ff_read *read, int6
     case FF_CALLED_OK:
         return FF_OK;
     case FF_CALLED_RERUN:
+    case FF_CALLED_HELD:
+    case FF_CALLED_LOST:
     case FF_CALLED_STOP:
     case FF_CALLED_UNKNOWN:
         return ff_fail(reterr, FF_UNAVAILABLE, "%s", call.error.message);

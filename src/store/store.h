@@ -29,7 +29,9 @@ typedef enum ff_call_kind {
 /* How a call ended; the error classes of the executor. */
 typedef enum ff_called {
     FF_CALLED_OK,
-    FF_CALLED_RERUN,   /* nothing applied: serialisation, deadlock, our own duplicate, lost link */
+    FF_CALLED_RERUN,   /* nothing applied: serialisation, deadlock, our own duplicate */
+    FF_CALLED_HELD,    /* nothing applied: waited in vain for what somebody else holds */
+    FF_CALLED_LOST,    /* nothing applied: the connection is gone */
     FF_CALLED_STOP,    /* nothing applied: the store cannot serve now (full, read-only, away) */
     FF_CALLED_OP,      /* nothing applied: something in this batch is not to the store's taste */
     FF_CALLED_UNKNOWN, /* SAVE only: the commit was sent and its answer never came */
@@ -51,7 +53,7 @@ struct ff_call {
     ff_call_kind kind;
     struct ff_rowset *rows;  /* PEEK, LOAD, SAVE */
     struct ff_uuid batch_id; /* LOAD, RESOLVE */
-    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then RERUN).
+    int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then HELD).
                                 The SAVE waits as long, or FF_SAVE_LOCK_MS, for keys that
                                 somebody else is inserting */
     struct ff_read *read;    /* READ */
@@ -74,7 +76,7 @@ struct ff_session_ops {
     /* Block until finish() may have something new, or the timeout has passed. */
     void (*wait)(struct ff_session *session, int64_t timeout_ms);
     /* Give up the call under way: the connection is dropped, the call ends at once as UNKNOWN for
-     * a SAVE and RERUN otherwise. */
+     * a SAVE and LOST or RERUN otherwise. */
     void (*abandon)(struct ff_session *session, struct ff_call *call);
     void (*free)(struct ff_session *session);
 };
@@ -134,7 +136,7 @@ void ff_store_free(struct ff_store *store);
 
 /* Start a call and wait for its end, at most until the deadline (then it is abandoned). */
 void ff_session_run(struct ff_session *session, struct ff_call *call, int64_t timeout_ms);
-/* Run one read-only block; RERUN and STOP come back as FF_UNAVAILABLE. */
+/* Run one read-only block; what may go well another time comes back as FF_UNAVAILABLE. */
 FF_MUST_CHECK ff_status ff_session_read(struct ff_session *session, struct ff_read *read,
                                         int64_t timeout_ms, struct ff_error *reterr);
 

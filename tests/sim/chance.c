@@ -161,9 +161,13 @@ static void refuse(struct model_fate *fate, ff_called report, const char *sqlsta
     fate->sqlstate = sqlstate;
 }
 
-static const char *rerun_state(struct sim *sim)
+/* The connection is gone, or somebody else was in the way. */
+static void fail(struct sim *sim, struct model_fate *fate)
 {
-    return sim_percent(sim, STREAM_FAULT, 50) ? "08006" : "40001";
+    const bool lost = sim_percent(sim, STREAM_FAULT, 50);
+
+    fate->report = lost ? FF_CALLED_LOST : FF_CALLED_RERUN;
+    fate->sqlstate = lost ? "08006" : "40001";
 }
 
 static void spoil(struct sim *sim, struct model_fate *fate, ff_call_kind kind)
@@ -171,15 +175,15 @@ static void spoil(struct sim *sim, struct model_fate *fate, ff_call_kind kind)
     const bool save = kind == FF_CALL_SAVE;
 
     if (sim_mishap(sim, FAULT_RERUN)) {
-        refuse(fate, FF_CALLED_RERUN, rerun_state(sim));
+        fate->run = false;
+        fail(sim, fate);
     } else if (sim_mishap(sim, FAULT_REFUSE) && (save || kind == FF_CALL_LOAD)) {
         refuse(fate, FF_CALLED_OP, "22000");
     } else if (sim_mishap(sim, FAULT_AFTER)) {
         if (save) {
             doubt(sim, fate, true, false);
         } else {
-            fate->report = FF_CALLED_RERUN;
-            fate->sqlstate = rerun_state(sim);
+            fail(sim, fate);
         }
     } else if (sim_mishap(sim, FAULT_LOST) && save) {
         doubt(sim, fate, false, false);
@@ -188,7 +192,7 @@ static void spoil(struct sim *sim, struct model_fate *fate, ff_call_kind kind)
             doubt(sim, fate, true, true);
         } else {
             fate->linger = true;
-            fate->report = FF_CALLED_RERUN;
+            fate->report = FF_CALLED_LOST;
             fate->sqlstate = "08006";
         }
     }

@@ -208,7 +208,7 @@ static bool load_row(struct model_session *s, const void *key)
         if (!wait_over(s, slot, (int64_t)s->call->lock_wait_ms * 1000))
             return false;
         sometimes(s->model, SOMETIMES_PATIENT_GAVE_UP);
-        fail_call(s, FF_CALLED_RERUN, "55P03");
+        fail_call(s, FF_CALLED_HELD, "55P03");
         return false;
     }
     if (s->awaited)
@@ -364,7 +364,7 @@ static bool save_step(struct model_session *s)
             sometimes(s->model, SOMETIMES_INSERT_WAITED);
         if (wait_over(s, change->slot, tx->lock_wait_us)) {
             sometimes(s->model, SOMETIMES_INSERT_GAVE_UP);
-            fail_call(s, or_doubt(s, FF_CALLED_RERUN), "55P03");
+            fail_call(s, or_doubt(s, FF_CALLED_HELD), "55P03");
         }
         return false;
     }
@@ -398,7 +398,7 @@ static void resolve(struct model_session *s)
     if (slot && slot->holder) {
         sometimes(s->model, SOMETIMES_RESOLVE_WAITED);
         if (wait_over(s, slot, RESOLVE_WAIT_US))
-            fail_call(s, FF_CALLED_RERUN, "55P03");
+            fail_call(s, FF_CALLED_HELD, "55P03");
         return;
     }
     s->awaited = NULL;
@@ -545,7 +545,7 @@ static void session_abandon(struct ff_session *base, struct ff_call *call)
     if (s->phase == PHASE_DONE || s->phase == PHASE_IDLE)
         return;
     drop_tx(s, true);
-    call->outcome = call->kind == FF_CALL_SAVE ? FF_CALLED_UNKNOWN : FF_CALLED_RERUN;
+    call->outcome = call->kind == FF_CALL_SAVE ? FF_CALLED_UNKNOWN : FF_CALLED_LOST;
     s->phase = PHASE_IDLE;
     s->at_us = INT64_MAX;
     s->awaited = NULL;

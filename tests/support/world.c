@@ -26,9 +26,8 @@ void world_init(struct world *world)
     memset(world, 0, sizeof *world);
     ff_arena_init(&world->arena, 64 << 10, 256 << 20);
     ff_settings_default(&world->settings);
-    world->capsets.sets = world->capset_list;
     world->now_ms = NOW_MS;
-    world->contact_since_ms = NOW_MS - 3600000;
+    world->contact_since_ms = world->steady_since_ms = NOW_MS - 3600000;
 }
 
 void world_done(struct world *world)
@@ -400,7 +399,7 @@ static void keep(struct world *world, ff_table table, const void *row)
     assert(i < WORLD_ROWS_MAX);
     world->rows[table][i] = ff_arena_copy(&world->arena, row, ff_tables[table].row_bytes);
     if (table == FF_TABLE_CAPSET)
-        world->capset_list[world->capsets.count++] = world->rows[table][i];
+        assert(ff_capsets_add(&world->capsets, &world->arena, world->rows[table][i]));
 }
 
 static void drop(struct world *world, ff_table table, const void *row)
@@ -466,7 +465,8 @@ static struct ff_work work_for(struct world *world, struct ff_rowset *rows, uint
                            .arena = &world->arena,
                            .settings = &world->settings,
                            .capsets = &world->capsets,
-                           .contact_since_ms = world->contact_since_ms};
+                           .contact_since_ms = world->contact_since_ms,
+                           .steady_since_ms = world->steady_since_ms};
 
     ff_put_be64(work.seed.b, seed);
     ff_put_be64(work.seed.b + 8, ~seed);

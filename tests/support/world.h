@@ -8,6 +8,7 @@
 #ifndef FF_TEST_WORLD_H
 #define FF_TEST_WORLD_H
 
+#include "model/capset.h"
 #include "ops/background.h"
 #include "ops/execution.h"
 #include "ops/flow.h"
@@ -23,9 +24,8 @@ struct world {
     struct ff_event *events[WORLD_EVENTS_MAX];
     size_t event_count;
     struct ff_settings settings;
-    const struct ff_capset *capset_list[WORLD_ROWS_MAX];
     struct ff_capsets capsets; /* kept up to date, as the engine does */
-    int64_t now_ms, contact_since_ms;
+    int64_t now_ms, contact_since_ms, steady_since_ms;
     uint64_t ops; /* seeds of the ops, so every run is the same */
     struct ff_error error;
     int rounds; /* batches the last run took */

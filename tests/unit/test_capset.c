@@ -10,13 +10,14 @@
 #include <string.h>
 
 #include "model/capset.h"
+#include "model/rows.h"
 
 static struct ff_arena arena;
 
 static int setup(void **state)
 {
     (void)state;
-    ff_arena_init(&arena, 4096, 1 << 20);
+    ff_arena_init(&arena, 4096, 4 << 20);
     return 0;
 }
 
@@ -67,11 +68,37 @@ static void test_capset__a_worker_must_offer_all(void **state)
     assert_false(ff_capset_fits(FF_STR("a"), NULL, 0));
 }
 
+static void test_capset__known_ones_are_found_by_id(void **state)
+{
+    struct ff_capsets capsets = {0};
+    struct ff_capsets before;
+    struct ff_capset set = {.tokens = FF_STR("gpu")};
+
+    (void)state;
+    assert_false(ff_capsets_know(&capsets, 1));
+    for (set.capset_id = 1; set.capset_id <= 3000; set.capset_id++)
+        assert_true(ff_capsets_add(&capsets, &arena, &set));
+    before = capsets;
+    for (; set.capset_id <= 5000; set.capset_id++)
+        assert_true(ff_capsets_add(&capsets, &arena, &set));
+    set.capset_id = 17;
+    assert_true(ff_capsets_add(&capsets, &arena, &set)); /* again: nothing new */
+    assert_int_equal(capsets.count, 5000);
+    assert_int_equal(before.count, 3000);
+    for (int64_t id = 1; id <= 5000; id++) {
+        assert_true(ff_capsets_know(&capsets, id));
+        assert_int_equal(capsets.sets[id - 1]->capset_id, id);
+        assert_true(ff_capsets_know(&before, id) || id > 3000);
+    }
+    assert_false(ff_capsets_know(&capsets, 5001));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_capset__order_and_repeats_do_not_matter),
         cmocka_unit_test(test_capset__a_worker_must_offer_all),
+        cmocka_unit_test(test_capset__known_ones_are_found_by_id),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

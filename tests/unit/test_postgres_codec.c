@@ -136,19 +136,19 @@ static void test_sqlstate__classes(void **state)
         const char *sqlstate;
         ff_called outcome;
     } cases[] = {
-        {"40001", FF_CALLED_RERUN}, {"40P01", FF_CALLED_RERUN}, {"55P03", FF_CALLED_RERUN},
-        {"57014", FF_CALLED_RERUN}, {"23505", FF_CALLED_RERUN}, {"08006", FF_CALLED_RERUN},
+        {"40001", FF_CALLED_RERUN}, {"40P01", FF_CALLED_RERUN}, {"55P03", FF_CALLED_HELD},
+        {"57014", FF_CALLED_RERUN}, {"23505", FF_CALLED_RERUN}, {"08006", FF_CALLED_LOST},
         {"25P03", FF_CALLED_RERUN}, {"25006", FF_CALLED_STOP},  {"53100", FF_CALLED_STOP},
         {"57P01", FF_CALLED_STOP},  {"58030", FF_CALLED_STOP},  {"42P01", FF_CALLED_STOP},
         {"28P01", FF_CALLED_STOP},  {"XX001", FF_CALLED_STOP},  {"XX000", FF_CALLED_OP},
         {"22012", FF_CALLED_OP},    {"23514", FF_CALLED_OP},    {"42601", FF_CALLED_OP},
-        {"54000", FF_CALLED_OP},    {"", FF_CALLED_RERUN},
+        {"54000", FF_CALLED_OP},    {"", FF_CALLED_LOST},
     };
 
     (void)state;
     for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++)
         assert_int_equal(ff_pg_classify(cases[i].sqlstate), cases[i].outcome);
-    assert_int_equal(ff_pg_classify(NULL), FF_CALLED_RERUN);
+    assert_int_equal(ff_pg_classify(NULL), FF_CALLED_LOST);
     assert_true(ff_pg_needs_new_link("26000"));
     assert_false(ff_pg_needs_new_link("23505"));
 }

@@ -313,6 +313,35 @@ static void test_submit__capability_sets_are_interned_once(void **state)
     assert_int_equal(world_execution(&w, out[1].id)->capset_id, in[0].capset_id);
 }
 
+static void test_submit__capability_sets_have_a_limit(void **state)
+{
+    struct ff_str caps[] = {FF_STR("gpu")};
+    struct ff_submit_in in = world_submission(&w);
+    struct ff_capset other = {.tokens = FF_STR("other")};
+    struct ff_submit_out out;
+
+    (void)state;
+    while (w.capsets.count < FF_CAPSETS_MAX - 1) {
+        other.capset_id++;
+        assert_true(ff_capsets_add(&w.capsets, &w.arena, &other));
+    }
+    in.capabilities = caps;
+    in.capability_count = 1;
+    in = prepared(in);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_OK);
+    assert_int_equal(w.capsets.count, FF_CAPSETS_MAX);
+    in.id = world_submission(&w).id; /* a set that is known costs nothing */
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_OK);
+    caps[0] = FF_STR("net");
+    in = world_submission(&w);
+    in.capabilities = caps;
+    in.capability_count = 1;
+    in = prepared(in);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_TOO_LARGE);
+    assert_string_equal(w.error.field, "required_capabilities");
+    assert_int_equal(w.row_count[FF_TABLE_EXECUTION], 2);
+}
+
 static void test_submit__the_hash_is_of_what_was_said(void **state)
 {
     struct ff_tag_in ab[] = {{FF_STR("a"), FF_STR("1")}, {FF_STR("b"), FF_STR("2")}};
@@ -352,6 +381,7 @@ int main(void)
         TEST(a_duplicate_of_what_is_gone_says_so),
         TEST(an_own_id_may_come_back_after_its_retention),
         TEST(capability_sets_are_interned_once),
+        TEST(capability_sets_have_a_limit),
         TEST(the_hash_is_of_what_was_said),
     };
 

@@ -46,6 +46,19 @@ static struct ff_task_ref given_claimed(const struct ff_policy *policy)
     return world_given_claimed(&w, "w1");
 }
 
+static struct ff_task_ref given_claimed_for(int64_t ttl_ms)
+{
+    struct ff_submit_in submit = world_submission(&w);
+    struct ff_claim_in claim = world_claim_of(&w, "w1");
+    struct ff_claim_out out;
+
+    (void)world_submit(&w, &submit);
+    claim.lease_ttl_ms = ttl_ms;
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_CLAIM, &claim, &out), FF_OK);
+    assert_int_equal(out.task_count, 1);
+    return (struct ff_task_ref){out.tasks[0].id, out.tasks[0].lease_id, out.tasks[0].lease_epoch};
+}
+
 static struct ff_policy policy_with(int32_t max_retries, ff_lapse lapse)
 {
     struct ff_policy policy;
@@ -322,6 +335,22 @@ static void test_timer__the_brake_gives_workers_time_after_an_outage(void **stat
     assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
 }
 
+/* A stall that a lease of 30 seconds does not feel may be longer than a short one. */
+static void test_timer__the_brake_looks_closer_at_short_leases(void **state)
+{
+    const struct ff_task_ref task = given_claimed_for(FF_CONTACT_GAP_MS - 1);
+    const struct ff_task_ref longer = given_claimed_for(FF_CONTACT_GAP_MS);
+
+    (void)state;
+    w.now_ms += FF_CONTACT_GAP_MS;
+    w.steady_since_ms = w.now_ms - 1;
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
+    assert_int_equal(world_execution(&w, longer.id)->state, FF_STATE_READY_RETRY);
+    assert_int_equal(world_execution(&w, task.id)->state, FF_STATE_ACTIVE);
+    w.now_ms = w.steady_since_ms + FF_CONTACT_GAP_MS - 1;
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
+}
+
 static void test_timer__the_brake_does_not_hold_deadlines(void **state)
 {
     struct ff_submit_in in = world_submission(&w);
@@ -588,6 +617,7 @@ int main(void)
         TEST(the_deadline_comes_before_the_lapse),
         TEST(a_delay_is_over),
         TEST(the_brake_gives_workers_time_after_an_outage),
+        TEST(the_brake_looks_closer_at_short_leases),
         TEST(the_brake_does_not_hold_deadlines),
         TEST(looks_at_the_row_not_at_the_scan),
         TEST(filters_restrict_a_loop),

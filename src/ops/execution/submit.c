@@ -149,6 +149,7 @@ ff_status ff_execution_submit_apply(struct ff_work *work, struct ff_submit_in *i
     }
     if (in->own_id && is_leaving(work, in))
         return FF_AGAIN;
+    FF_TRY(ff_birth_check(work, in, reterr));
     if (!ff_str_is_null(in->idempotency_key))
         take_key(work, in, &by_key, key_row);
     if (in->own_id)

@@ -136,8 +136,8 @@ static struct ff_flow *insert_flow(struct ff_work *work, const struct ff_flow_cr
     return flow;
 }
 
-static void insert_nodes(struct ff_work *work, struct ff_flow_create_in *in,
-                         const struct ff_flow *flow)
+static ff_status insert_nodes(struct ff_work *work, struct ff_flow_create_in *in,
+                              const struct ff_flow *flow, struct ff_error *reterr)
 {
     for (size_t i = 0; i < in->graph.shape.node_count; i++) {
         const struct ff_graph_node *const node = &in->graph.shape.nodes[i];
@@ -147,6 +147,7 @@ static void insert_nodes(struct ff_work *work, struct ff_flow_create_in *in,
         struct ff_execution *execution;
 
         submit->namespace = in->namespace;
+        FF_TRY(ff_birth_check(work, submit, reterr));
         execution = ff_execution_birth(work, submit, &member);
         if (node->in_count > 0)
             (void)ff_group_insert(work, node, submit->id, in->flow_id);
@@ -154,6 +155,7 @@ static void insert_nodes(struct ff_work *work, struct ff_flow_create_in *in,
                           node->in_count > 0 ? FF_STATE_BLOCKED_FIRST
                                              : ff_state_when_free(work, execution));
     }
+    return FF_OK;
 }
 
 static void insert_edges(struct ff_work *work, const struct ff_flow_create_in *in)
@@ -209,7 +211,7 @@ ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *i
         take_key(work, in, &by_key, key_row);
     if (in->own_id)
         take_key(work, in, &by_id, id_row);
-    insert_nodes(work, in, insert_flow(work, in));
+    FF_TRY(insert_nodes(work, in, insert_flow(work, in), reterr));
     insert_edges(work, in);
     *out = (struct ff_flow_create_out){.created = true, .revision = 0};
     return answer_ids(work, in, in->flow_id, out, reterr);

@@ -131,8 +131,8 @@ static ff_status may_grow(const struct ff_flow *flow, const struct ff_flow_grow_
     return FF_OK;
 }
 
-static void insert_node(struct ff_work *work, struct ff_flow_grow_in *in, size_t at,
-                        const struct ff_flow *flow)
+static ff_status insert_node(struct ff_work *work, struct ff_flow_grow_in *in, size_t at,
+                             const struct ff_flow *flow, struct ff_error *reterr)
 {
     const struct ff_graph_node *const node = &in->graph.shape.nodes[at];
     struct ff_submit_in *const submit = &in->graph.nodes[at].submit;
@@ -140,12 +140,14 @@ static void insert_node(struct ff_work *work, struct ff_flow_grow_in *in, size_t
     struct ff_execution *execution;
 
     submit->namespace = flow->namespace;
+    FF_TRY(ff_birth_check(work, submit, reterr));
     execution = ff_execution_birth(work, submit, &member);
     if (node->in_count > 0)
         (void)ff_group_insert(work, node, submit->id, in->flow_id);
     ff_execution_move(work, execution,
                       node->in_count > 0 ? FF_STATE_BLOCKED_FIRST
                                          : ff_state_when_free(work, execution));
+    return FF_OK;
 }
 
 /* The edge itself; its join is counted in a second pass, when all edges are there. */
@@ -209,7 +211,7 @@ static ff_status grow(struct ff_work *work, struct ff_flow_grow_in *in, struct f
         is_new[i] = !exists(work, in, i);
         if (!is_new[i])
             continue;
-        insert_node(work, in, i, flow);
+        FF_TRY(insert_node(work, in, i, flow, reterr));
         flow->node_count++;
         flow->edge_count += (int32_t)shape->nodes[i].in_count;
     }

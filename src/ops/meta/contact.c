@@ -7,9 +7,9 @@
  * Anything less would call an outage contact, and the lapse brake, which reads this, would end the
  * work of workers that could not renew. Tests: tests/unit/test_timer.c. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/macros.h"
+#include "model/due.h"
 #include "ops/ops-int.h"
 
 #include "base/banned.h"
@@ -27,15 +27,6 @@ void ff_meta_contact_need(struct ff_work *work, struct ff_contact_in *in)
     ff_work_want(work, FF_TABLE_META, &key, FF_WANT_LOCK);
 }
 
-static bool read_contact(struct ff_str value, int64_t *ret_since, int64_t *ret_last)
-{
-    const char *const space = value.len ? memchr(value.ptr, ' ', value.len) : NULL;
-    const size_t at = space ? (size_t)(space - value.ptr) : 0;
-
-    return space && ff_str_to_i64(ff_str_slice(value, 0, at), ret_since) &&
-           ff_str_to_i64(ff_str_slice(value, at + 1, value.len), ret_last);
-}
-
 ff_status ff_meta_contact_apply(struct ff_work *work, struct ff_contact_in *in,
                                 struct ff_no_out *out, struct ff_error *reterr)
 {
@@ -47,8 +38,8 @@ ff_status ff_meta_contact_apply(struct ff_work *work, struct ff_contact_in *in,
 
     (void)in;
     (void)out;
-    if (meta && read_contact(meta->value, &old_since_ms, &old_last_ms) && old_last_ms >= since_ms &&
-        old_last_ms <= work->now_ms)
+    if (meta && ff_contact_read(meta->value, &old_since_ms, &old_last_ms) &&
+        old_last_ms >= since_ms && old_last_ms <= work->now_ms)
         since_ms = ff_min_i64(since_ms, old_since_ms);
     if (meta)
         ff_work_edit(work, meta);

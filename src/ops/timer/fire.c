@@ -10,6 +10,7 @@
  * Tests: tests/unit/test_timer.c. */
 #include <assert.h>
 
+#include "base/limits.h"
 #include "base/macros.h"
 #include "base/mutant.h"
 #include "model/due.h"
@@ -126,6 +127,13 @@ static int64_t braked_due(const struct ff_execution *execution, const struct ff_
     return ff_due(&later, policy);
 }
 
+/* A gap that says nothing about a lease of 30 seconds may be longer than a short one. */
+static int64_t contact_since(const struct ff_work *work, const struct ff_execution *execution)
+{
+    return execution->lease_ttl_ms < FF_CONTACT_GAP_MS ? work->steady_since_ms
+                                                       : work->contact_since_ms;
+}
+
 static void judge(struct ff_work *work, struct ff_execution *execution, struct ff_timer_out *out)
 {
     struct ff_policy policy;
@@ -142,7 +150,7 @@ static void judge(struct ff_work *work, struct ff_execution *execution, struct f
         out->attempt_timeouts++;
         break;
     case FF_DUE_LAPSE:
-        brake_end_ms = ff_due_brake_end(execution, work->contact_since_ms);
+        brake_end_ms = ff_due_brake_end(execution, contact_since(work, execution));
         if (brake_end_ms > work->now_ms && !FF_MUTANT(no_brake)) {
             put_off(work, execution, braked_due(execution, &policy, brake_end_ms));
             out->moved++;

@@ -38,6 +38,8 @@ static void end(struct ff_pg_session *s, ff_called outcome, const char *sqlstate
     static const ff_status statuses[] = {
         [FF_CALLED_OK] = FF_OK,
         [FF_CALLED_RERUN] = FF_UNAVAILABLE,
+        [FF_CALLED_HELD] = FF_UNAVAILABLE,
+        [FF_CALLED_LOST] = FF_UNAVAILABLE,
         [FF_CALLED_STOP] = FF_UNAVAILABLE,
         [FF_CALLED_OP] = FF_INTERNAL,
         [FF_CALLED_UNKNOWN] = FF_OUTCOME_UNKNOWN,
@@ -101,7 +103,7 @@ static void round_failed(struct ff_pg_session *s)
         else if (link->failure.failed)
             end_failed(s);
         else
-            end(s, FF_CALLED_RERUN, "", "connection lost");
+            end(s, FF_CALLED_LOST, "", "connection lost");
         ff_pg_link_drop(link);
         return;
     }
@@ -287,7 +289,7 @@ static void pg_abandon(struct ff_session *session, struct ff_call *call)
 
     if (s->round == FF_PG_ROUND_NONE)
         return;
-    end(s, doubt ? FF_CALLED_UNKNOWN : FF_CALLED_RERUN, "", "given up before the answer came");
+    end(s, doubt ? FF_CALLED_UNKNOWN : FF_CALLED_LOST, "", "given up before the answer came");
     ff_pg_link_drop(&s->link);
 }
 

@@ -20,14 +20,14 @@ static const struct {
     /* Somebody else was in the way: the same batch may well succeed now. */
     {"40001", FF_CALLED_RERUN, false}, /* serialization_failure */
     {"40P01", FF_CALLED_RERUN, false}, /* deadlock_detected */
-    {"55P03", FF_CALLED_RERUN, false}, /* lock_not_available: the patient lane's timeout */
+    {"55P03", FF_CALLED_HELD, false},  /* lock_not_available: lock_timeout */
     {"57014", FF_CALLED_RERUN, false}, /* query_canceled: statement_timeout */
     {"23505", FF_CALLED_RERUN, false}, /* unique_violation: somebody was faster */
     {"26000", FF_CALLED_RERUN, true},  /* our prepared statement is gone: DISCARD, a pooler */
     {"0A000", FF_CALLED_RERUN, true},  /* "cached plan must not change result type" */
     {"25P03", FF_CALLED_RERUN, true},  /* idle_in_transaction_session_timeout */
     {"57P05", FF_CALLED_RERUN, true},  /* idle_session_timeout */
-    {"08", FF_CALLED_RERUN, true},     /* connection exceptions */
+    {"08", FF_CALLED_LOST, true},      /* connection exceptions */
     /* The store cannot serve anybody now. */
     {"25006", FF_CALLED_STOP, true},  /* read_only_sql_transaction: failed over, look again */
     {"57P", FF_CALLED_STOP, true},    /* shutting down, starting up, dropped */
@@ -49,7 +49,7 @@ static const struct {
 ff_called ff_pg_classify(const char *sqlstate)
 {
     if (!sqlstate || !sqlstate[0])
-        return FF_CALLED_RERUN;
+        return FF_CALLED_LOST;
     for (size_t i = 0; i < FF_ARRAY_LEN(classes); i++)
         if (!strncmp(sqlstate, classes[i].prefix, strlen(classes[i].prefix)))
             return classes[i].outcome;

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_engine.c -- the engine step by step, on SQLite in memory and a clock that stands still.
+ *
+ * No threads: every step is made here or by the call that waits for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/api-int.h"
+#include "base/limits.h"
+#include "engine/engine-int.h"
+
+static int64_t now_ms;
+static struct ff_client *client;
+static struct ff_engine *engine;
+static struct ff_error error;
+
+static int64_t clock_ms(void *ctx)
+{
+    (void)ctx;
+    return now_ms;
+}
+
+static int setup(void **state)
+{
+    const struct ff_clock clock = {NULL, clock_ms, clock_ms, clock_ms};
+    const struct ff_store_options store = {
+        .url = "sqlite::memory:", .create = true, .clock = clock, .random = ff_random_system()};
+    struct ff_engine_options options;
+
+    (void)state;
+    now_ms = INT64_C(1700000000000);
+    ff_engine_options_default(&options);
+    options.threads = false;
+    options.executors = 2;
+    options.clock = clock;
+    assert_int_equal(ff_store_open(&store, &options.store, &error), FF_OK);
+    assert_int_equal(ff_engine_new(&options, &engine, &error), FF_OK);
+    client = ff_client_of_engine(engine, 1000);
+    assert_non_null(client);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(ff_close(client, 0), 0);
+    return 0;
+}
+
+/* --- given and when --- */
+
+/* Everything that can be done now. */
+static void step_all(void)
+{
+    int waiting;
+
+    for (int i = 0; i < 50; i++)
+        (void)ff_engine_step(engine, &waiting);
+}
+
+/* Time goes by, and the engine is called every `step_ms`. */
+static void pass(int64_t ms, int64_t step_ms)
+{
+    for (const int64_t until_ms = now_ms + ms; now_ms < until_ms;) {
+        now_ms = ff_min_i64(now_ms + step_ms, until_ms);
+        step_all();
+    }
+}
+
+static void given_submitted(char id[FF_ID_BYTES])
+{
+    struct ff_submission item;
+    struct ff_submitted result;
+
+    ff_submission_init(&item);
+    item.kind = "work";
+    assert_int_equal(ff_submit(client, &item, 1, &result, &error), FF_OK);
+    assert_int_equal(result.status, FF_OK);
+    memcpy(id, result.execution_id, FF_ID_BYTES);
+}
+
+static struct ff_lease given_claimed(int64_t ttl_ms)
+{
+    static const char *const lanes[] = {"default"};
+    static char id[FF_ID_BYTES], lease_id[FF_UUID_BYTES];
+    struct ff_claim_request request = {.size = sizeof request};
+    struct ff_tasks tasks = {0};
+    struct ff_lease lease;
+
+    request.worker_id = request.worker_instance_id = "w";
+    request.lanes = lanes;
+    request.lane_count = 1;
+    request.lease_ttl_ms = ttl_ms;
+    assert_int_equal(ff_claim(client, &request, &tasks, &error), FF_OK);
+    assert_int_equal(tasks.count, 1);
+    memcpy(id, tasks.items[0].execution_id, sizeof id);
+    memcpy(lease_id, tasks.items[0].lease_id, sizeof lease_id);
+    lease = (struct ff_lease){id, lease_id, tasks.items[0].lease_epoch};
+    ff_answer_free(&tasks);
+    return lease;
+}
+
+static bool is_in_state(const char *id, const char *public_state)
+{
+    struct ff_info_list whole = {0};
+    bool is;
+
+    assert_int_equal(ff_get(client, id, &whole, &error), FF_OK);
+    is = !strcmp(whole.items[0].public_state, public_state);
+    ff_answer_free(&whole);
+    return is;
+}
+
+static struct ff_engine_stats stats(void)
+{
+    struct ff_engine_stats out;
+
+    ff_engine_stats(engine, &out);
+    return out;
+}
+
+/* --- batches --- */
+
+static void test_engine__one_call_is_a_batch_of_one(void **state)
+{
+    char id[FF_ID_BYTES];
+    const int64_t before = stats().batches;
+
+    (void)state;
+    given_submitted(id);
+    assert_int_equal(stats().batches, before + 1);
+}
+
+static void test_engine__a_bad_item_leaves_its_neighbours_alone(void **state)
+{
+    struct ff_submission items[3];
+    struct ff_submitted results[3];
+    const int64_t before = stats().batches;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        ff_submission_init(&items[i]);
+        items[i].kind = i == 1 ? "other" : "work";
+        items[i].idempotency_key = i == 2 ? "another key" : "key";
+    }
+    assert_int_equal(ff_submit(client, items, 3, results, &error), FF_OK);
+    assert_int_equal(results[0].status, FF_OK);
+    assert_int_equal(results[1].status, FF_KEY_REUSED);
+    assert_int_equal(results[2].status, FF_OK);
+    assert_true(stats().batches - before <= 2); /* the second looks at the first again */
+}
+
+/* An executor that asks about a commit does nothing else, so the others do its work. */
+static void test_engine__who_is_in_doubt_is_stood_in_for(void **state)
+{
+    (void)state;
+    assert_int_equal(ff_executor_takes(&engine->executors[0]), FF_TAKE_CASCADE);
+    assert_int_equal(ff_executor_takes(&engine->executors[1]), FF_TAKE_LARGE);
+    atomic_store(&engine->resolving, 1);
+    assert_int_equal(ff_executor_takes(&engine->executors[0]), FF_TAKE_ALL);
+    assert_int_equal(ff_executor_takes(&engine->executors[1]), FF_TAKE_ALL);
+    atomic_store(&engine->resolving, 0);
+}
+
+/* --- leases and contact --- */
+
+static void test_engine__a_lease_that_nobody_renews_lapses(void **state)
+{
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    given_submitted(id);
+    pass(3000, 100); /* in contact */
+    (void)given_claimed(1000);
+    pass(900, 100);
+    assert_true(is_in_state(id, "active"));
+    pass(1300, 100); /* its end, and the next tick */
+    assert_true(is_in_state(id, "waiting"));
+}
+
+/* The process or the store stands still for longer than the lease: the worker could not renew. */
+static void test_engine__a_stall_ends_no_lease(void **state)
+{
+    static const struct {
+        int64_t ttl_ms, stall_ms;
+    } cases[] = {{600, 700}, {1000, 1500}, {1900, 1950}, {5000, 20000}};
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++) {
+        struct ff_lease lease;
+        struct ff_renewal renewal;
+        struct ff_task_result result;
+        char id[FF_ID_BYTES];
+
+        given_submitted(id);
+        pass(3000, 100);
+        lease = given_claimed(cases[i].ttl_ms);
+        pass(100, 100);
+        now_ms += cases[i].stall_ms;
+        pass(cases[i].ttl_ms - 200, 50); /* time for the worker to come back */
+        assert_true(is_in_state(id, "active"));
+        renewal = (struct ff_renewal){.lease = lease, .lease_ttl_ms = cases[i].ttl_ms};
+        assert_int_equal(ff_renew(client, &renewal, 1, &result, &error), FF_OK);
+        assert_int_equal(result.status, FF_OK);
+        pass(2 * cases[i].ttl_ms + 2000, 100); /* it does not hold for ever */
+        assert_true(is_in_state(id, "waiting"));
+        assert_int_equal(ff_cancel(client, id, NULL, NULL, &error), FF_OK);
+    }
+}
+
+/* --- closing --- */
+
+static void ended(struct ff_job *job, void *ctx)
+{
+    ff_status *const status = ctx;
+
+    *status = job->status;
+    ff_job_free(job);
+}
+
+static void test_engine__what_waits_when_it_closes_is_told(void **state)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_META_CONTACT, 0);
+    ff_status status = FF_OK;
+
+    (void)state;
+    job->in = ff_arena_alloc(&job->arena, sizeof(struct ff_contact_in));
+    job->done = ended;
+    job->ctx = &status;
+    job->deadline_mono_ms = INT64_MAX;
+    assert_int_equal(ff_engine_submit(engine, job, &error), FF_OK);
+    (void)ff_engine_close(engine, 0);
+    assert_int_equal(status, FF_CLOSED);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_engine__##name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(one_call_is_a_batch_of_one),      TEST(a_bad_item_leaves_its_neighbours_alone),
+        TEST(who_is_in_doubt_is_stood_in_for), TEST(a_lease_that_nobody_renews_lapses),
+        TEST(a_stall_ends_no_lease),           TEST(what_waits_when_it_closes_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
