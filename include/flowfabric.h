@@ -139,7 +139,8 @@ FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options 
                                        struct ff_client **ret_client, struct ff_error *reterr);
 /* Waits up to grace_ms for what is under way. Returns how many loops did not end in time, and for a
  * passive client also how many steps of its flows are left to others; NULL is allowed. Leases stay
- * valid. */
+ * valid. Calls of other threads that have begun return first, with their answer or FF_CLOSED; none
+ * may begin once this has been called: the client is gone when it returns. */
 FF_API size_t ff_close(struct ff_client *client, int64_t grace_ms);
 
 /* Brings the schema up to date, or with dry_run only says what would be done. */

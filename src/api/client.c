@@ -137,6 +137,7 @@ size_t ff_local_close(struct ff_client *client, int64_t grace_ms)
 {
     const size_t left = ff_engine_close(client->engine, grace_ms);
 
+    ff_client_wait_for_calls(client);
     client_free(client);
     return left;
 }

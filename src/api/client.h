@@ -33,10 +33,14 @@ struct ff_client {
     struct ff_engine *engine; /* in process only */
     struct ff_arena strings;  /* copies of the options' texts */
     _Atomic uint64_t minted;  /* the ordered beginning of the last id: time and a counter */
+    _Atomic int64_t inside;   /* calls under way */
+    _Atomic bool closing;     /* no more calls may begin */
 };
 
 /* FF_INVALID for NULL, FF_CLOSED after a fork. Every exported call starts with it. */
 FF_MUST_CHECK ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr);
+/* For `close`, before it frees: waits until the calls of other threads have returned. */
+void ff_client_wait_for_calls(const struct ff_client *client);
 
 /* The memory of one answer; freed by ff_answer_free. */
 struct ff_memory {
