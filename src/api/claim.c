@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "model/codes.h"
 #include "model/rowset.h"
@@ -298,6 +299,7 @@ static ff_status claim_take(struct ff_client *client, const struct ff_job *job, 
     struct ff_task *tasks = NULL;
     ff_status status = FF_OK;
 
+    FF_FAILPOINT(tasks_claimed);
     if (!memory)
         status = ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
     else if (out->task_count)

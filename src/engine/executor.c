@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
@@ -207,6 +208,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     engine->stats.batches++;
     if (engine->stats.batch_jobs_max < (int64_t)batch->count)
         engine->stats.batch_jobs_max = (int64_t)batch->count;
+    FF_FAILPOINT(batch_filled);
     start(executor, FF_CALL_LOAD, FF_EXECUTOR_LOADING);
     return FF_WAITS_NOTHING;
 }
@@ -380,6 +382,7 @@ static void reply(struct ff_executor *executor)
 
         engine->stats.jobs++;
         ff_engine_end_job(engine, job);
+        FF_FAILPOINT(batch_answered);
     }
 }
 
@@ -390,6 +393,7 @@ static void decide(struct ff_executor *executor)
     struct ff_batch_env env;
     struct ff_capsets capsets;
 
+    FF_FAILPOINT(batch_loaded);
     ff_engine_contact(engine, executor->call.now_ms);
     ff_engine_env(engine, executor->call.now_ms, &capsets, &env);
     batch->loaded_mono_ms = env.mono_ms;
@@ -397,6 +401,7 @@ static void decide(struct ff_executor *executor)
         batch->out_of_memory = true;
         start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
     } else if (ff_rowset_has_changes(&batch->rows)) {
+        FF_FAILPOINT(batch_decided);
         start(executor, FF_CALL_SAVE, FF_EXECUTOR_SAVING);
     } else {
         start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
@@ -447,6 +452,7 @@ static void saved(struct ff_executor *executor)
         note_loss(executor);
         resolve(executor);
     } else if (executor->call.outcome == FF_CALLED_OK || FF_MUTANT(reply_before_commit)) {
+        FF_FAILPOINT(batch_committed);
         ff_engine_committed(executor->engine, &executor->batch);
         reply(executor);
     } else {

@@ -32,6 +32,8 @@ size_t log_lines(const char *text);
 
 /* ---- processes ---- */
 
+/* The places of base/failpoints.def. */
+void failpoints_print(void);
 /* What such a child does; the exit status. */
 int child_main(const char *role, const char *url, int fd);
 

@@ -6,6 +6,7 @@
  * whatever stands in a line must be true when the store is opened again. */
 #include "faults.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,10 @@ int child_main(const char *role, const char *url, int fd)
     struct child child = {.fd = fd};
     pthread_t threads[THREADS];
 
-    if (strcmp(role, "work") != 0 || ff_open(url, NULL, &child.client, NULL) != FF_OK)
+    if (strncmp(role, "die:", 4) == 0 && setenv("FF_FAILPOINT", role + 4, 1) != 0)
+        return 1;
+    if ((strcmp(role, "work") != 0 && strncmp(role, "die:", 4) != 0) ||
+        ff_open(url, NULL, &child.client, NULL) != FF_OK)
         return 1;
     for (size_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, &child) != 0)
@@ -195,8 +199,82 @@ static void kill_again_and_again(struct test *t)
     (void)printf("# %d kills, %zu promises kept\n", kills, book->count);
 }
 
+/* ---- at named places ---- */
+
+static const struct {
+    const char *name, *what;
+} failpoints[] = {
+#define FAILPOINT(name, what) {#name, what},
+#include "base/failpoints.def"
+#undef FAILPOINT
+};
+
+void failpoints_print(void)
+{
+    for (size_t i = 0; i < FF_ARRAY_LEN(failpoints); i++)
+        (void)printf("%-20s %s\n", failpoints[i].name, failpoints[i].what);
+}
+
+static bool is_of_other_store(const struct test *t, const char *name)
+{
+    return strncmp(name, t->store->kind == TEST_STORE_FILE ? "postgres_" : "sqlite_", 7) == 0;
+}
+
+/* The child dies by itself, at the n-th passage. */
+static void die_at(struct test *t, struct book *book, const char *name, unsigned n)
+{
+    char role[64];
+    char bytes[4096];
+    struct pollfd poll_fd = {.events = POLLIN};
+    ssize_t got = 1;
+    int pid;
+
+    (void)snprintf(role, sizeof role, "die:%s:%u", name, n);
+    pid = child_start(t, role, t->url, &poll_fd.fd);
+    while (got > 0 && poll(&poll_fd, 1, TEST_WAIT_MS) > 0) {
+        got = read(poll_fd.fd, bytes, sizeof bytes);
+        note(book, bytes, got > 0 ? (size_t)got : 0);
+    }
+    child_kill(pid);
+    (void)close(poll_fd.fd);
+    book->part_used = 0;
+    if (got != 0)
+        FAIL(t, "'%s' is not passed %u times", name, n);
+}
+
+static void die_everywhere(struct test *t)
+{
+    const unsigned rounds = is_full_run() ? 10 : 1;
+    struct book *const book = keep(t, sizeof *book);
+    const struct ff_options options = {.size = sizeof options, .passive = true};
+    struct ff_prng prng;
+    int kills = 0;
+
+    book->lines = keep(t, (size_t)PROMISES_MAX * LINE_BYTES);
+    ff_prng_init(&prng, 11);
+    for (size_t i = 0; i < rounds * FF_ARRAY_LEN(failpoints); i++) {
+        const char *const name = failpoints[i % FF_ARRAY_LEN(failpoints)].name;
+        const size_t from = book->count;
+
+        if (is_of_other_store(t, name))
+            continue;
+        die_at(t, book, name, 1 + (unsigned)ff_prng_below(&prng, 30));
+        kills++;
+        EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+        check_promises(t, book, from);
+        expect_sound(t, t->client);
+        close_client(t, &t->client);
+    }
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    finish_rest(t);
+    check_promises(t, book, 0);
+    (void)printf("# %d deaths, %zu promises kept\n", kills, book->count);
+}
+
 const struct plain_case kill_cases[] = {
     {"kill/process_on_a_file", TEST_STORE_FILE, kill_again_and_again, false},
     {"kill/process_on_postgres", TEST_STORE_POSTGRES, kill_again_and_again, false},
+    {"kill/at_every_failpoint_on_a_file", TEST_STORE_FILE, die_everywhere, false},
+    {"kill/at_every_failpoint_on_postgres", TEST_STORE_POSTGRES, die_everywhere, false},
     {0},
 };

@@ -42,6 +42,10 @@ int main(int argc, char **argv)
                                     .after = let_go,
                                     .at_last = stop_proxy};
 
+    if (argc == 2 && !strcmp(argv[1], "--failpoints")) {
+        failpoints_print();
+        return 0;
+    }
     if (argc == 5 && !strcmp(argv[1], "--child"))
         return child_main(argv[2], argv[3], (int)strtol(argv[4], NULL, 10));
     return run_cases(&ring, (const char *const *)argv + 1, (size_t)argc - 1);

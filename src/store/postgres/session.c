@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 
 #include "base/banned.h"
@@ -224,6 +225,8 @@ static void pg_start(struct ff_session *session, struct ff_call *call)
     }
     if (s->round != FF_PG_ROUND_NONE && s->link.up)
         (void)PQflush(s->link.conn);
+    if (s->commit_queued && call->kind == FF_CALL_SAVE)
+        FF_FAILPOINT(postgres_sent);
 }
 
 /* One step of the call; false: nothing more to do before the socket moves. */

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/macros.h"
 #include "base/mutant.h"
 
@@ -402,7 +403,9 @@ static int call_save(struct sqlite_session *s, struct ff_call *call)
         rc = check_arena(conn, rows->arena); /* a list of changes did not fit */
     if (rc == SQLITE_OK) {
         s->committing = true;
+        FF_FAILPOINT(sqlite_written);
         rc = sqlite_tx(conn, TX_COMMIT);
+        FF_FAILPOINT(sqlite_committed);
     }
     return rc;
 }
