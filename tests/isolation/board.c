@@ -151,6 +151,7 @@ static void engine_open(struct player *player, struct ff_store *store)
     options.readers = 1;
     options.threads = false;
     options.loops = false;
+    options.cascade = false; /* hops are acts */
     options.clock = clock;
     options.random = ff_random_from_prng(&player->random);
     player->free = true;

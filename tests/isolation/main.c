@@ -21,7 +21,7 @@
 #define PAIR_GAMES      3
 #define PAIR_GAMES_FULL 400
 #define TRIPLES_FULL    250
-#define SAMPLE          5 /* every n-th pair, if not all */
+#define SAMPLE          8 /* every n-th pair, if not all */
 
 struct combo {
     const struct scene *scene;
