@@ -259,7 +259,7 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_removal_is_finished_by_others)
     const struct ff_retention_in sweep = {.limit = FF_RETENTION_SCAN_ROWS, .retention_ms = 0};
     struct ff_flow_remove_in in = {0};
     struct ff_flow_info_list gone = {0};
-    char *const text = keep(t, WIDTH * 8 + 16);
+    char *const text = keep(t, WIDTH * 24 + 16);
     struct ff_engine *engine;
     struct ff_filter filter;
     struct flow flow;
@@ -268,7 +268,9 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_removal_is_finished_by_others)
 
     for (int i = 0; i < WIDTH; i++)
         at += (size_t)snprintf(text + at, 8, "n%d ", i);
-    (void)snprintf(text + at, 8, "|");
+    at += (size_t)snprintf(text + at, 8, "|");
+    for (int i = 1; i < WIDTH; i++)
+        at += (size_t)snprintf(text + at, 16, " n%d>n%d", i - 1, i);
     flow = given_flow(t, text);
     EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_all"));
     WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == WIDTH);

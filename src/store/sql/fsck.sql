@@ -315,27 +315,27 @@ SELECT e.partition_key, e.execution_id,
 -- name: fsck_group_counts
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: A join has counted each of its edges once, and what it decided follows from that.
+-- note: A join has counted each of its edges once, and what it decided follows from that. A flow
+--       that is being removed loses its members, and their edges, one after the other.
 SELECT g.partition_key, g.execution_id,
        'join counts ' || CAST(g.success AS text) || '/' || CAST(g.fail AS text) || '/'
            || CAST(g.skip AS text) || ' of ' || CAST(g.total AS text) || ', state '
            || CAST(g.group_state AS text) AS detail
   FROM ff_edge_group g
- WHERE g.success <> (SELECT count(*) FROM ff_edge x
+  JOIN ff_flow f ON f.partition_key = g.partition_key AND f.flow_id = g.flow_id
+                AND f.state <> {{code:FLOW_REMOVED}}
+ WHERE g.success <> (SELECT count(*) FROM ff_edge x {{by_index:ff_edge_downstream}}
                       WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
                         AND x.outcome = {{code:EDGE_SUCCESS}})
-    OR g.fail <> (SELECT count(*) FROM ff_edge x
+    OR g.fail <> (SELECT count(*) FROM ff_edge x {{by_index:ff_edge_downstream}}
                    WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
                      AND x.outcome = {{code:EDGE_FAIL}})
-    OR g.skip <> (SELECT count(*) FROM ff_edge x
+    OR g.skip <> (SELECT count(*) FROM ff_edge x {{by_index:ff_edge_downstream}}
                    WHERE x.partition_key = g.partition_key AND x.downstream_id = g.execution_id
                      AND x.outcome = {{code:EDGE_SKIP}})
-    OR (g.total <> (SELECT count(*) FROM ff_edge x
-                     WHERE x.partition_key = g.partition_key
-                       AND x.downstream_id = g.execution_id)
-        AND EXISTS (SELECT 1 FROM ff_flow f
-                     WHERE f.partition_key = g.partition_key AND f.flow_id = g.flow_id
-                       AND f.state <> {{code:FLOW_REMOVED}}))
+    OR g.total <> (SELECT count(*) FROM ff_edge x {{by_index:ff_edge_downstream}}
+                    WHERE x.partition_key = g.partition_key
+                      AND x.downstream_id = g.execution_id)
     OR g.group_state <>
        CASE WHEN g.success >= CASE g.policy WHEN {{code:JOIN_ALL_OF}} THEN g.total
                                             WHEN {{code:JOIN_ANY_OF}} THEN 1 ELSE g.k END
