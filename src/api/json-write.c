@@ -31,6 +31,8 @@ json_t *ff_json_problem(ff_status status, const struct ff_error *error)
         ff_json_put_text(&made, "field", error->field);
     if (error && error->outcome[0])
         ff_json_put_text(&made, "outcome", error->outcome);
+    if (error && error->oldest[0])
+        ff_json_put_text(&made, "oldest", error->oldest);
     return ff_json_made(&made);
 }
 

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "model/codes.h"
 #include "model/states.h"
+#include "ops/check.h"
 #include "ops/execution.h"
 #include "store/sql.h"
 
@@ -287,6 +288,7 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
     if (!ret)
         return ff_fail_field(reterr, FF_INVALID, "ret", "there is no place for the result");
     FF_TRY(ff_filter_take(given, &filter, reterr));
+    FF_TRY(ff_check_optional_text(ff_str_of(where->reason), FF_REASON_BYTES_MAX, "reason", reterr));
     FF_TRY(ff_api_now(where->client, &where->now_ms, reterr));
     /* What cannot change does not count against the 10,000, unless it is asked for by name. */
     for (size_t i = 0; i < FF_STATE_COUNT; i++) {

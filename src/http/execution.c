@@ -144,9 +144,10 @@ bool ff_handle_execution_get(struct ff_request *request)
 {
     struct ff_wait_query query;
 
-    if (!ff_request_query(request, &ff_shape_wait_query, &query))
+    if (!ff_request_query(request, &ff_shape_wait_query, &query) ||
+        !ff_request_sees(request, request->params[0]))
         return true;
-    return answer_info(request);
+    return ff_request_await(request, request->params[0], false, query.wait_ms, answer_info);
 }
 
 /* What could run as script is only ever downloaded. */

@@ -15,7 +15,10 @@
 
 /* "/v1/executions/fp:7:<uuid>": a link that needs no encoding. */
 void ff_execution_link(const char *execution_id, const char *tail, char out[96]);
-/* The execution of the path is in a namespace of the token, or 404 is the answer. */
+/* Waits up to wait_ms for the end of an execution or a flow, then `next`. */
+bool ff_request_await(struct ff_request *request, const char *id, bool is_flow, int64_t wait_ms,
+                      ff_handler *next);
+/* The execution is in a namespace of the token, or 404 is the answer. */
 bool ff_request_sees(struct ff_request *request, const char *execution_id);
 
 #endif

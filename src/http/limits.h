@@ -18,7 +18,7 @@
 #define FF_HTTP_CONNECTIONS_MAX   4096 /* then 503 ... */
 #define FF_HTTP_CONNECTIONS_EXTRA 64   /* ... to so many at a time; more are closed unheard */
 
-#define FF_HTTP_FIRST_MS 15000 /* connected: first request line */
+#define FF_HTTP_FIRST_MS 10000 /* connected: first request line */
 #define FF_HTTP_IDLE_MS  75000 /* answered: next request line */
 #define FF_HTTP_HEAD_MS  10000 /* request line: end of the headers */
 #define FF_HTTP_BODY_MS  60000 /* headers: end of the body */

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "engine/follow.h"
 #include "http/limits.h"
 #include "http/server-int.h"
 
@@ -69,6 +70,7 @@ void ff_request_free(struct ff_request *request)
         return;
     if (request->drop)
         request->drop(request);
+    ff_end_wait_free(request->wait);
     ff_async_free(request->async);
     if (request->response)
         MHD_destroy_response(request->response);
@@ -214,35 +216,67 @@ static bool work(struct ff_request *request)
     return request->route->handle(request);
 }
 
-void ff_request_wait(struct ff_request *request, ff_hurry *hurry)
+bool ff_request_wait(struct ff_request *request, ff_hurry *hurry, int64_t until_mono_ms)
 {
     struct ff_server *const server = request->server;
+    bool waits;
 
     pthread_mutex_lock(&server->lock);
+    waits = !request->kicked;
+    request->kicked = false;
+    request->waiting = waits;
     request->hurry = hurry;
-    request->ended = false;
-    ff_watch_add(server, request->conn);
+    request->until_mono_ms = until_mono_ms;
+    if (waits && hurry)
+        ff_watch_add(server, request->conn);
     pthread_mutex_unlock(&server->lock);
-    if (server->draining)
-        ff_watch_wake(server);
+    return waits;
+}
+
+/* The wait ends if it can. Under the lock. */
+static bool end_wait(struct ff_request *request)
+{
+    if (!request->waiting || request->held || !request->kicked)
+        return false;
+    request->waiting = request->kicked = false;
+    request->hurry = NULL;
+    ff_watch_remove(request->server, request->conn);
+    return true;
 }
 
 void ff_request_go_on(struct ff_request *request, ff_handler *next)
 {
     struct ff_server *const server = request->server;
-    bool is_mine;
+    bool ends;
 
     pthread_mutex_lock(&server->lock);
     if (next)
         request->next = next;
-    request->ended = true;
-    is_mine = !request->hurrying; /* else whoever hurries it goes on */
-    if (is_mine && request->hurry) {
-        request->hurry = NULL;
-        ff_watch_remove(server, request->conn);
-    }
+    request->kicked = true;
+    ends = end_wait(request);
     pthread_mutex_unlock(&server->lock);
-    if (is_mine)
+    if (ends)
+        to_pool(request);
+}
+
+void ff_request_hold(struct ff_request *request)
+{
+    pthread_mutex_lock(&request->server->lock);
+    request->held = true;
+    pthread_mutex_unlock(&request->server->lock);
+}
+
+void ff_request_unhold(struct ff_request *request, bool is_over)
+{
+    struct ff_server *const server = request->server;
+    bool ends;
+
+    pthread_mutex_lock(&server->lock);
+    request->held = false;
+    request->kicked = request->kicked || is_over;
+    ends = end_wait(request);
+    pthread_mutex_unlock(&server->lock);
+    if (ends)
         to_pool(request);
 }
 
@@ -270,6 +304,7 @@ bool ff_request_start(struct ff_request *request, const struct ff_bulk_type *typ
 {
     if (!ff_request_prepare(request, type, items, count, next))
         return false;
+    (void)ff_request_wait(request, NULL, INT64_MAX);
     ff_async_go(request->async);
     return true;
 }

@@ -26,6 +26,7 @@ struct ff_server;
 struct ff_link;
 struct ff_bulk_type;
 struct ff_async;
+struct ff_end_wait;
 
 /* Runs on a thread of a pool. True: the answer is there. */
 typedef bool ff_handler(struct ff_request *request);
@@ -71,10 +72,16 @@ struct ff_request {
     void (*drop)(struct ff_request *request); /* frees what the arena does not; may be NULL */
     /* Called when the answer was not received, before drop; may be NULL. */
     void (*undelivered)(struct ff_request *request);
-    ff_hurry *hurry; /* NULL: nothing is waited for */
-    bool hurrying, ended;
-    uint64_t hurried;  /* the watcher's round in which it was hurried last */
-    _Atomic bool gone; /* its client has closed the connection */
+    /* Waiting, under the server's lock. */
+    bool waiting;     /* ff_request_go_on makes `next` run */
+    bool held;        /* not before ff_request_unhold */
+    bool kicked;      /* ff_request_go_on was called meanwhile */
+    ff_hurry *hurry;  /* NULL: it will not take long */
+    uint64_t hurried; /* the watcher's round in which it was hurried last */
+    int64_t until_mono_ms;
+    struct ff_end_wait *wait;
+    _Atomic bool streaming; /* `state` is a stream */
+    _Atomic bool gone;      /* its client has closed the connection */
     /* the answer */
     int status;
     struct MHD_Response *response;
@@ -83,11 +90,16 @@ struct ff_request {
 
 /* --- handlers use these ---------------------------------------------------------------------- */
 
-/* A wait begins that may be long: `hurry` may be called from now on. Before whatever ends it is
- * started. */
-void ff_request_wait(struct ff_request *request, ff_hurry *hurry);
-/* The wait is over: run `next` (NULL: request->next) on a pool. From any thread, once per wait. */
+/* A wait begins, for ff_request_go_on or `until_mono_ms` (INT64_MAX: without end). `hurry` may be
+ * called from now on; NULL: it will not take long. False: ff_request_go_on has been called since
+ * the last wait, so there is none. */
+bool ff_request_wait(struct ff_request *request, ff_hurry *hurry, int64_t until_mono_ms);
+/* Something has happened: run `next` (NULL: request->next) on a pool. From any thread. */
 void ff_request_go_on(struct ff_request *request, ff_handler *next);
+/* In between a wait does not end, so that whoever may end it can still be named. is_over: it ends
+ * now. */
+void ff_request_hold(struct ff_request *request);
+void ff_request_unhold(struct ff_request *request, bool is_over);
 
 /* Starts jobs and goes on with `next` when all of them have answered. False: an answer (an error)
  * is there already, return true. */

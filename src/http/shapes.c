@@ -23,6 +23,8 @@
       __VA_ARGS__)
 // clang-format on
 
+#define KINDS_MAX 16 /* of events; there are fewer */
+
 /* ---- executions -------------------------------------------------------------------------------
  */
 
@@ -211,6 +213,84 @@ static const struct ff_field verbose_query_fields[] = {
 };
 const struct ff_shape ff_shape_verbose_query =
     FF_SHAPE("VerboseQuery", struct ff_verbose_query, verbose_query_fields, .init = NULL);
+
+static void flow_query_init(void *out)
+{
+    *(struct ff_flow_filter *)out = (struct ff_flow_filter){.size = sizeof(struct ff_flow_filter)};
+}
+
+static ff_status flow_query_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    return limit_check(reader, json, ((struct ff_flow_filter *)out)->limit);
+}
+
+static const struct ff_field flow_query_fields[] = {
+    F(ff_flow_filter, "namespace", TEXT, ns, .help = "only of this one"),
+    F(ff_flow_filter, "kind", TEXT, kind, .help = "only of this one"),
+    F(ff_flow_filter, "state", TEXT, state, .choices = "open|running|completed|failed|cancelled",
+      .help = "only in this one"),
+    F(ff_flow_filter, "limit", I32, limit, .help = "1 to 1000; default 50"),
+    F(ff_flow_filter, "cursor", TEXT, cursor, .help = "next_cursor of the last page"),
+};
+const struct ff_shape ff_shape_flow_query =
+    FF_SHAPE("FlowQuery", struct ff_flow_filter, flow_query_fields, .init = flow_query_init,
+             .finish = flow_query_finish);
+
+static void event_query_init(void *out)
+{
+    struct ff_event_query *const query = out;
+
+    *query = (struct ff_event_query){.partition = -1};
+    ff_event_filter_init(&query->filter);
+}
+
+/* "a,b" as an array. */
+static ff_status kinds_of(const struct ff_reader *reader, struct ff_event_query *query)
+{
+    const char **const kinds = ff_arena_array(reader->arena, KINDS_MAX, sizeof(char *));
+    const char *at = query->kinds ? query->kinds : "";
+
+    while (kinds && *at) {
+        const size_t len = strcspn(at, ",");
+
+        if (query->filter.kind_count == KINDS_MAX)
+            return ff_reader_wrong(reader, "kinds", "a list of kinds of events");
+        kinds[query->filter.kind_count++] =
+            ff_arena_str(reader->arena, (struct ff_str){.ptr = at, .len = len}).ptr;
+        at += len + (at[len] == ',');
+    }
+    query->filter.kinds = kinds;
+    return ff_arena_check(reader->arena, reader->reterr);
+}
+
+static ff_status event_query_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    struct ff_event_query *const query = out;
+
+    FF_TRY(limit_check(reader, json, query->limit));
+    if (query->wait_ms < 0 || query->wait_ms > FF_WAIT_MS_MAX)
+        return ff_reader_wrong(reader, "wait_ms", "0 to 60000");
+    if (ff_reader_has(json, "partition") && query->partition < 0)
+        return ff_reader_wrong(reader, "partition", "0 to 255");
+    query->filter.partition_from = query->filter.partition_to = query->partition;
+    return kinds_of(reader, query);
+}
+
+static const struct ff_field event_query_fields[] = {
+    F(ff_event_query, "after", TEXT, after, .help = "a cursor, or start; absent: from now on"),
+    F(ff_event_query, "kinds", TEXT, kinds,
+      .help = "completion, lease, execution, operator, flow, worker, log; joined by commas"),
+    F(ff_event_query, "namespace", TEXT, filter.ns, .help = "only of this one"),
+    F(ff_event_query, "instance_tag", TEXT, filter.instance_tag, .help = "only with this one"),
+    F(ff_event_query, "partition", I32, partition, .help = "only of this one, 0 to 255"),
+    F(ff_event_query, "execution_id", TEXT, filter.execution_id, .help = "only of this one"),
+    F(ff_event_query, "flow_id", TEXT, filter.flow_id, .help = "of a flow and its members"),
+    F(ff_event_query, "limit", I32, limit, .help = "1 to 1000; default 50"),
+    F(ff_event_query, "wait_ms", I64, wait_ms, .help = "wait this long for the first, up to 60000"),
+};
+const struct ff_shape ff_shape_event_query =
+    FF_SHAPE("EventQuery", struct ff_event_query, event_query_fields, .init = event_query_init,
+             .finish = event_query_finish);
 
 /* ---- workers ----------------------------------------------------------------------------------
  */

@@ -42,6 +42,12 @@ struct ff_page_query {
     int32_t limit;
     const char *cursor;
 };
+struct ff_event_query {
+    struct ff_event_filter filter;
+    const char *after, *kinds; /* joined by commas */
+    int32_t partition, limit;
+    int64_t wait_ms;
+};
 struct ff_verbose_query {
     bool verbose;
 };
@@ -53,6 +59,6 @@ extern const struct ff_shape ff_shape_renewal, ff_shape_completion, ff_shape_fai
 extern const struct ff_shape ff_shape_renewals, ff_shape_completions, ff_shape_failures,
     ff_shape_progresses, ff_shape_postponements, ff_shape_givebacks;
 extern const struct ff_shape ff_shape_filter_query, ff_shape_wait_query, ff_shape_page_query,
-    ff_shape_verbose_query;
+    ff_shape_verbose_query, ff_shape_flow_query, ff_shape_event_query;
 
 #endif

@@ -20,7 +20,7 @@
 
 #include "base/banned.h"
 
-#define LOOK_EVERY_MS 500
+#define LOOK_EVERY_MS 100
 #define EVENTS_MAX    64
 
 void ff_watch_add(struct ff_server *server, struct ff_link *link)
@@ -59,27 +59,17 @@ static struct ff_link *link_of(struct ff_server *server, int fd)
     return NULL;
 }
 
-/* Ends the wait of a request. Called with the lock held, returns with it held; `link` may have gone
- * meanwhile. */
-static void hurry(struct ff_server *server, struct ff_link *link)
+/* Ends the wait of a request. Called with the lock held, returns with it held. */
+static void hurry(struct ff_server *server, struct ff_request *request)
 {
-    struct ff_request *const request = link->request;
     bool is_over;
 
-    if (!request || !request->hurry || request->hurrying || request->ended)
+    if (!request || !request->waiting || !request->hurry || request->held)
         return;
-    request->hurrying = true;
+    request->held = true;
     pthread_mutex_unlock(&server->lock);
     is_over = request->hurry(request);
-    pthread_mutex_lock(&server->lock);
-    request->hurrying = false;
-    if (!is_over && !request->ended)
-        return; /* somebody will call ff_request_go_on */
-    request->ended = false;
-    request->hurry = NULL;
-    ff_watch_remove(server, link);
-    pthread_mutex_unlock(&server->lock);
-    ff_request_go_on(request, NULL);
+    ff_request_unhold(request, is_over);
     pthread_mutex_lock(&server->lock);
 }
 
@@ -92,36 +82,39 @@ static void client_gone(struct ff_server *server, int fd)
     if (link && link->request) {
         link->request->gone = true;
         server->metrics.gone_total++;
-        hurry(server, link);
+        hurry(server, link->request);
     }
     pthread_mutex_unlock(&server->lock);
 }
 
-/* A request that waits although the server stops; the list changes while one is hurried, so one at
- * a time. Under the lock. */
-static struct ff_link *waiting_link(struct ff_server *server)
+/* One that waits and is to be hurried in this round; the list changes while it is, so one at a
+ * time. Under the lock. */
+static struct ff_request *next_waiting(struct ff_server *server, int64_t now_ms)
 {
     FF_LIST_FOR_EACH(node, &server->links)
     {
-        struct ff_link *const link = ff_list_item(node, struct ff_link, node);
-        const struct ff_request *const request = link->request;
+        struct ff_request *const request = ff_list_item(node, struct ff_link, node)->request;
 
-        if (request && request->hurry && !request->hurrying && !request->ended &&
-            request->hurried != server->round)
-            return link;
+        if (!request || !request->waiting || request->held || !request->hurry ||
+            request->hurried == server->round)
+            continue;
+        if (server->draining || request->until_mono_ms <= now_ms)
+            return request;
     }
     return NULL;
 }
 
-static void hurry_all(struct ff_server *server)
+/* Those whose time is over; all of them when the server stops. */
+static void hurry_late(struct ff_server *server)
 {
-    struct ff_link *link;
+    const int64_t now_ms = ff_server_mono_ms(server);
+    struct ff_request *request;
 
     pthread_mutex_lock(&server->lock);
     server->round++;
-    while ((link = waiting_link(server))) {
-        link->request->hurried = server->round;
-        hurry(server, link);
+    while ((request = next_waiting(server, now_ms))) {
+        request->hurried = server->round;
+        hurry(server, request);
     }
     pthread_mutex_unlock(&server->lock);
 }
@@ -161,8 +154,7 @@ static void *watch(void *ctx)
             else if (read(server->wake_fd, &woken, sizeof woken) < 0)
                 ff_log(FF_LOG_DEBUG, "http", "watcher was not woken");
         }
-        if (server->draining)
-            hurry_all(server);
+        hurry_late(server);
         ff_streams_look(server);
         cut_slow(server);
     }

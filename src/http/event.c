@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * event.c -- the event log: one page, waiting for it if need be, or a stream; and waiting for ends.
+ *
+ * Nothing here has a thread while it waits. Tests: tests/e2e/test_http_events.py. */
+#include <string.h>
+
+#include "api/events.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "http/handlers.h"
+#include "http/limits.h"
+#include "http/server-int.h"
+#include "http/stream.h"
+#include "model/cursor.h"
+
+#include "base/banned.h"
+
+/* ---- waiting for the end of an execution or a flow --------------------------------------------
+ */
+
+static void end_is_there(ff_status status, void *ctx)
+{
+    (void)status; /* the answer tells what there is now */
+    ff_request_go_on(ctx, NULL);
+}
+
+static bool end_hurry(struct ff_request *request)
+{
+    ff_end_wait_free(request->wait);
+    request->wait = NULL;
+    return true;
+}
+
+/* Whether it has ended already, else its id. */
+static ff_status look_at(struct ff_request *request, const char *id, struct ff_end_wait_in *in,
+                         bool *ret_over, struct ff_error *reterr)
+{
+    struct ff_client *const client = request->server->client;
+
+    if (in->is_flow) {
+        FF_AUTO(ff_answer_free) struct ff_flow_info_list flows = {0};
+
+        FF_TRY(ff_flow_get(client, id, &flows, reterr));
+        *ret_over = flows.items[0].finished_at_ms != FF_ABSENT_MS;
+        FF_TRY(ff_flow_id_parse(ff_str_of(flows.items[0].flow_id), &in->id.uuid, reterr));
+        in->id.partition = ff_flow_partition(in->id.uuid);
+        return FF_OK;
+    }
+    FF_AUTO(ff_answer_free) struct ff_info_list infos = {0};
+    FF_TRY(ff_get(client, id, &infos, reterr));
+    *ret_over = infos.items[0].finished;
+    return ff_exec_id_parse(ff_str_of(infos.items[0].execution_id), &in->id, reterr);
+}
+
+bool ff_request_await(struct ff_request *request, const char *id, bool is_flow, int64_t wait_ms,
+                      ff_handler *next)
+{
+    struct ff_server *const server = request->server;
+    struct ff_end_wait_in in = {.is_flow = is_flow, .done = end_is_there, .ctx = request};
+    struct ff_error error;
+    bool is_over = false;
+
+    if (!wait_ms || server->draining)
+        return next(request);
+    ff_status status = look_at(request, id, &in, &is_over, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (is_over)
+        return next(request);
+    in.until_mono_ms = ff_server_mono_ms(server) + wait_ms;
+    request->next = next;
+    (void)ff_request_wait(request, end_hurry, INT64_MAX);
+    /* It may end before we know its name. */
+    ff_request_hold(request);
+    status = ff_end_wait_new(server->client->engine, &in, &request->wait, &error);
+    ff_request_unhold(request, status != FF_OK); /* then the answer says how it is now */
+    return false;
+}
+
+/* ---- the log -----------------------------------------------------------------------------------
+ */
+
+struct reading {
+    struct ff_follow *follow;
+
+    bool is_sse;
+    size_t limit;
+    int64_t until_mono_ms;
+    struct ff_followed all; /* of a page: what has been taken so far */
+};
+
+static void reading_drop(struct ff_request *request)
+{
+    ff_follow_free(((struct reading *)request->state)->follow);
+}
+
+static void events_ready(void *ctx)
+{
+    struct ff_request *const request = ctx;
+
+    if (request->streaming)
+        ff_stream_ready(request);
+    else
+        ff_request_go_on(request, NULL);
+}
+
+static json_t *event_json(const void *item)
+{
+    return ff_json_event(item);
+}
+
+static bool answer_page(struct ff_request *request)
+{
+    const struct reading *const reading = request->state;
+    struct ff_event_list list = {.count = reading->all.count};
+    struct ff_json_maker made = ff_json_make();
+    char cursor[FF_EVENT_CURSOR_BYTES];
+    struct ff_error error;
+
+    const ff_status status = ff_event_infos(&request->arena, &reading->all, &list.items, &error);
+    if (status != FF_OK) {
+        json_decref(made.object);
+        return ff_answer_error(request, status, &error);
+    }
+    ff_event_cursor(reading->all.cursor, cursor);
+    ff_json_put(&made, "events", FF_JSON_ARRAY(list.items, list.count, event_json));
+    ff_json_put_text(&made, "cursor", cursor);
+    return ff_answer_json(request, 200, ff_json_made(&made));
+}
+
+static bool never_mind(struct ff_request *request)
+{
+    (void)request;
+    return true; /* the next step sees that it is time to answer */
+}
+
+/* Adds what has come to the page. */
+static ff_status gather(struct ff_request *request, bool *ret_all, struct ff_error *reterr)
+{
+    struct reading *const reading = request->state;
+    struct ff_followed taken;
+
+    do {
+        FF_TRY(ff_follow_take(reading->follow, &request->arena, reading->limit - reading->all.count,
+                              &taken, reterr));
+        if (taken.count)
+            memcpy(reading->all.items + reading->all.count, taken.items,
+                   taken.count * sizeof *taken.items);
+        reading->all.count += taken.count;
+        reading->all.cursor = taken.cursor;
+    } while (taken.more && reading->all.count < reading->limit);
+    *ret_all = taken.caught_up || reading->all.count == reading->limit;
+    return FF_OK;
+}
+
+static bool page_step(struct ff_request *request)
+{
+    struct reading *const reading = request->state;
+    struct ff_server *const server = request->server;
+    struct ff_error error;
+    bool all = false;
+
+    for (;;) {
+        const ff_status status = gather(request, &all, &error);
+        const int64_t now_ms = ff_server_mono_ms(server);
+
+        if (status != FF_OK)
+            return ff_answer_error(request, status, &error);
+        if (all && (reading->all.count || now_ms >= reading->until_mono_ms || request->gone ||
+                    server->draining))
+            return answer_page(request);
+        if (!all && now_ms >= reading->until_mono_ms + server->client->timeout_ms)
+            return ff_answer_fail(request, FF_UNAVAILABLE, NULL, "the log cannot be read in time");
+        if (ff_request_wait(request, never_mind,
+                            all ? reading->until_mono_ms
+                                : reading->until_mono_ms + server->client->timeout_ms))
+            return false;
+    }
+}
+
+/* The stream begins when its place in the log is known: whatever is committed after the client has
+ * seen our headers is delivered. */
+static bool stream_step(struct ff_request *request)
+{
+    struct reading *const reading = request->state;
+    struct ff_follow *const follow = reading->follow;
+    struct ff_error error;
+    struct ff_str text = {0};
+
+    for (;;) {
+        struct ff_followed taken;
+        ff_status status = ff_follow_take(follow, &request->arena, reading->limit, &taken, &error);
+
+        if (status == FF_OK)
+            status = ff_stream_text(&request->arena, &taken, &text, &error);
+        if (status != FF_OK)
+            return ff_answer_error(request, status, &error);
+        if (taken.started || text.len)
+            break;
+        if (request->gone || request->server->draining)
+            return ff_answer_fail(request, FF_CLOSED, NULL, "the server is stopping");
+        if (ff_request_wait(request, never_mind, INT64_MAX))
+            return false;
+    }
+    text = ff_arena_printf(&request->arena, "retry: 1000\n: \n\n" FF_STR_FMT, FF_STR_ARG(text));
+    if (!text.ptr)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the stream");
+    request->drop = NULL;
+    return ff_answer_stream(request, follow, text);
+}
+
+static ff_status follow(struct ff_request *request, const struct ff_event_query *query,
+                        struct reading *reading, struct ff_error *reterr)
+{
+    struct ff_client *const client = request->server->client;
+    struct ff_follow_in in = {.ready = events_ready, .ctx = request};
+    const char *const last =
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Last-Event-ID");
+
+    FF_TRY(ff_event_after_of(last && *last ? last : query->after, &in.after, reterr));
+    FF_TRY(ff_event_match_of(client, &query->filter, &in.match, reterr));
+    reading->all.items =
+        ff_arena_array(&request->arena, reading->limit, sizeof *reading->all.items);
+    FF_TRY(ff_arena_check(&request->arena, reterr));
+    return ff_follow_new(client->engine, &in, &reading->follow, reterr);
+}
+
+bool ff_handle_event_list(struct ff_request *request)
+{
+    struct reading *const reading = ff_arena_alloc(&request->arena, sizeof *reading);
+    const char *const accept =
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    struct ff_event_query query;
+    struct ff_error error;
+
+    if (!reading)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
+    if (!ff_request_query(request, &ff_shape_event_query, &query) ||
+        !ff_request_namespace(request, query.filter.ns, &query.filter.ns))
+        return true;
+    reading->is_sse = accept && strstr(accept, "text/event-stream");
+    reading->limit = query.limit ? (size_t)query.limit : FF_LIST_DEFAULT;
+    reading->until_mono_ms = ff_server_mono_ms(request->server) + query.wait_ms;
+    request->state = reading;
+    request->next = reading->is_sse ? stream_step : page_step;
+    const ff_status status = follow(request, &query, reading, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    request->drop = reading_drop;
+    return request->next(request);
+}

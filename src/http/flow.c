@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flow.c -- routes of flows.
+ *
+ * Tests: tests/e2e/test_http.py. */
+#include <stdio.h>
+
+#include "api/async.h"
+#include "base/macros.h"
+#include "http/handlers.h"
+#include "http/server-int.h"
+
+#include "base/banned.h"
+
+static bool no_flow(struct ff_request *request)
+{
+    return ff_answer_fail(request, FF_NOT_FOUND, NULL, "no flow '%.64s'", request->params[0]);
+}
+
+/* The flow of the path is in a namespace of the token, or 404 is the answer. */
+static bool sees_flow(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
+    struct ff_error error;
+
+    if (!request->token || !request->token->namespace_count)
+        return true;
+    const ff_status status =
+        ff_flow_get(request->server->client, request->params[0], &list, &error);
+    if (status == FF_OK && ff_token_allows(request->token, list.items[0].ns))
+        return true;
+    (void)(status == FF_OK ? no_flow(request) : ff_answer_error(request, status, &error));
+    return false;
+}
+
+/* ---- making -----------------------------------------------------------------------------------
+ */
+
+static void flow_drop(struct ff_request *request)
+{
+    ff_answer_free(&((struct ff_flow_answer *)request->state)->made);
+}
+
+static bool flow_made(struct ff_request *request)
+{
+    struct ff_flow_answer *const answer = request->state;
+    struct ff_error error;
+    char link[64];
+    const ff_status status = ff_async_take(request->async, answer, &error);
+
+    request->drop = flow_drop;
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (answer->status != FF_OK)
+        return ff_answer_error(request, answer->status, &answer->error);
+    (void)ff_answer_json(request, answer->made.created ? 201 : 200,
+                         ff_json_flow_made(&answer->made));
+    (void)snprintf(link, sizeof link, "/v1/flows/%s", answer->made.flow_id);
+    ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
+    return true;
+}
+
+static bool make(struct ff_request *request, const struct ff_bulk_type *type,
+                 const struct ff_flow_request *flow)
+{
+    request->state = ff_arena_alloc(&request->arena, sizeof(struct ff_flow_answer));
+    if (!request->state)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
+    return !ff_request_start(request, type, flow, 1, flow_made);
+}
+
+bool ff_handle_flow_create(struct ff_request *request)
+{
+    struct ff_flow_request flow;
+
+    if (!ff_request_body(request, &ff_shape_flow, &flow) ||
+        !ff_request_namespace(request, flow.ns, &flow.ns))
+        return true;
+    return make(request, &ff_flow_create_type, &flow);
+}
+
+/* Whoever may only work may grow a flow while some member of it is being worked on. */
+static bool may_grow(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list list = {0};
+    struct ff_filter filter;
+    struct ff_error error;
+
+    if (!request->token || request->token->scopes & (FF_SCOPE_SUBMIT | FF_SCOPE_ADMIN))
+        return true;
+    ff_filter_init(&filter);
+    filter.flow_id = request->params[0];
+    filter.state = "active";
+    filter.limit = 1;
+    const ff_status status = ff_list(request->server->client, &filter, &list, &error);
+    if (status != FF_OK)
+        return !ff_answer_error(request, status, &error);
+    if (!list.count)
+        return !ff_answer_fail(request, FF_FORBIDDEN, "scope",
+                               "without the scope 'submit' only a flow at work can grow");
+    return true;
+}
+
+bool ff_handle_flow_grow(struct ff_request *request)
+{
+    struct ff_flow_request flow;
+
+    if (!ff_request_body(request, &ff_shape_growth, &flow) || !sees_flow(request) ||
+        !may_grow(request))
+        return true;
+    flow.flow_id = request->params[0];
+    return make(request, &ff_flow_grow_type, &flow);
+}
+
+/* ---- looking ----------------------------------------------------------------------------------
+ */
+
+bool ff_handle_flow_list(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
+    struct ff_flow_filter filter;
+    struct ff_error error;
+
+    if (!ff_request_query(request, &ff_shape_flow_query, &filter) ||
+        !ff_request_namespace(request, filter.ns, &filter.ns))
+        return true;
+    const ff_status status = ff_flow_list(request->server->client, &filter, &list, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_json(request, 200, ff_json_flows(&list));
+}
+
+static bool answer_flow(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
+    struct ff_error error;
+    const ff_status status =
+        ff_flow_get(request->server->client, request->params[0], &list, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (!ff_token_allows(request->token, list.items[0].ns))
+        return no_flow(request);
+    return ff_answer_json(request, 200, ff_json_flow_info(&list.items[0]));
+}
+
+bool ff_handle_flow_get(struct ff_request *request)
+{
+    struct ff_wait_query query;
+
+    if (!ff_request_query(request, &ff_shape_wait_query, &query) || !sees_flow(request))
+        return true;
+    return ff_request_await(request, request->params[0], true, query.wait_ms, answer_flow);
+}
+
+/* ---- cancelling -------------------------------------------------------------------------------
+ */
+
+static void ended_drop(struct ff_request *request)
+{
+    ff_answer_free(&((struct ff_flow_ended *)request->state)->cancelled);
+}
+
+static bool answer_ended(struct ff_request *request)
+{
+    const struct ff_flow_ended *const ended = request->state;
+
+    return ff_answer_json(request, 200, ff_json_flow_cancelled(&ended->cancelled));
+}
+
+static bool flow_ended(struct ff_request *request)
+{
+    struct ff_flow_ended *const ended = request->state;
+    struct ff_wait_query query;
+    struct ff_error error;
+    const ff_status status = ff_async_take(request->async, ended, &error);
+
+    request->drop = ended_drop;
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    if (ended->status != FF_OK)
+        return ff_answer_error(request, ended->status, &ended->error);
+    if (!ff_request_query(request, &ff_shape_wait_query, &query))
+        return true;
+    return ff_request_await(request, request->params[0], true, query.wait_ms, answer_ended);
+}
+
+bool ff_handle_flow_cancel(struct ff_request *request)
+{
+    struct ff_json_flow_cancel body;
+    struct ff_wait_query query;
+
+    if (!ff_request_body(request, &ff_shape_flow_cancel, &body) ||
+        !ff_request_query(request, &ff_shape_wait_query, &query) || !sees_flow(request))
+        return true;
+    request->state = ff_arena_alloc(&request->arena, sizeof(struct ff_flow_ended));
+    if (!request->state)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
+    const struct ff_flow_ending item = {.flow_id = request->params[0],
+                                        .reason = body.reason,
+                                        .policy = body.policy,
+                                        .by = request->token ? request->token->name : NULL};
+    return !ff_request_start(request, &ff_flow_cancel_type, &item, 1, flow_ended);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scrape.c -- /metrics: what the engine, the lanes and the server have counted.
+ *
+ * Labels are bounded: routes, state names, and at most FF_HTTP_METRIC_LANES_MAX lanes.
+ * Tests: tests/e2e/test_http.py. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/client.h"
+#include "base/clock.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "engine/engine.h"
+#include "http/handlers.h"
+#include "http/limits.h"
+#include "http/server-int.h"
+
+#include "base/banned.h"
+
+#define LOOPS_MAX 64
+
+static void add_engine(struct ff_strbuf *out, struct ff_engine *engine)
+{
+    struct ff_engine_stats stats;
+
+    ff_engine_stats(engine, &stats);
+    ff_metric_one(out, "ff_batches_total", "counter", "Batches committed.", stats.batches);
+    ff_metric_one(out, "ff_jobs_total", "counter", "Operations answered.", stats.jobs);
+    ff_metric_one(out, "ff_store_calls_total", "counter", "Calls to the store.", stats.store_calls);
+    ff_metric_one(out, "ff_store_reruns_total", "counter", "Batches run again.", stats.reruns);
+    ff_metric_one(out, "ff_store_busy_total", "counter",
+                  "Operations that met a row somebody else held.", stats.busy);
+    ff_metric_one(out, "ff_store_unknown_total", "counter", "Commits whose answer was lost.",
+                  stats.unknowns);
+    ff_metric_one(out, "ff_poison_total", "counter", "Operations that failed alone.", stats.poison);
+    ff_metric_one(out, "ff_claim_wakeups_total", "counter",
+                  "Waiting claims woken by a hint, not by a poll.", stats.wakeups);
+}
+
+static void add_loops(struct ff_strbuf *out, struct ff_engine *engine)
+{
+    struct ff_loop_report loops[LOOPS_MAX];
+    const size_t count = ff_min_size(ff_engine_loops(engine, loops, LOOPS_MAX), LOOPS_MAX);
+
+    ff_metric_head(out, "ff_loop_processed_total", "counter", "Rows a loop has dealt with.");
+    for (size_t i = 0; i < count; i++)
+        ff_strbuf_addf(out, "ff_loop_processed_total{loop=\"%s\"} %" PRId64 "\n", loops[i].name,
+                       loops[i].processed);
+    ff_metric_head(out, "ff_loop_errors_total", "counter", "Ticks of a loop that failed.");
+    for (size_t i = 0; i < count; i++)
+        ff_strbuf_addf(out, "ff_loop_errors_total{loop=\"%s\"} %" PRId64 "\n", loops[i].name,
+                       loops[i].errors);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(loops[i].name, "lease_expiry") == 0)
+            ff_metric_one(out, "ff_lease_expired_total", "counter",
+                          "Leases that lapsed and were acted on by this process.",
+                          loops[i].processed);
+}
+
+/* A lane is printable ASCII; quotes and backslashes are escaped. */
+static void add_label(struct ff_strbuf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            ff_strbuf_addc(out, '\\');
+        ff_strbuf_addc(out, *text);
+    }
+}
+
+static void add_depth(struct ff_strbuf *out, const char *lane, const char *state, int64_t count)
+{
+    ff_strbuf_adds(out, "ff_queue_depth{queue=\"");
+    add_label(out, lane);
+    ff_strbuf_addf(out, "\",state=\"%s\"} %" PRId64 "\n", state, count);
+}
+
+static void add_lanes(struct ff_strbuf *out, struct ff_server *server)
+{
+    FF_AUTO(ff_answer_free) struct ff_lane_list list = {0};
+    const int64_t now_ms = ff_clock_real_ms(&server->clock);
+    const bool is_there = ff_lanes(server->client, &list, NULL) == FF_OK;
+    const size_t count = ff_min_size(list.count, FF_HTTP_METRIC_LANES_MAX);
+
+    ff_metric_one(out, "ff_store_up", "gauge", "1 if the store answered just now.", is_there);
+    ff_metric_head(out, "ff_queue_depth", "gauge", "Executions by lane and live state.");
+    for (size_t i = 0; i < count; i++) {
+        add_depth(out, list.items[i].lane, "waiting", list.items[i].waiting);
+        add_depth(out, list.items[i].lane, "delayed", list.items[i].delayed);
+        add_depth(out, list.items[i].lane, "blocked", list.items[i].blocked);
+        add_depth(out, list.items[i].lane, "active", list.items[i].active);
+    }
+    ff_metric_head(out, "ff_oldest_ready_age_seconds", "gauge",
+                   "How long the oldest waiting execution of a lane has waited.");
+    for (size_t i = 0; i < count; i++) {
+        if (list.items[i].oldest_waiting_at_ms == FF_ABSENT_MS)
+            continue;
+        ff_strbuf_adds(out, "ff_oldest_ready_age_seconds{queue=\"");
+        add_label(out, list.items[i].lane);
+        ff_strbuf_addf(out, "\"} %.3f\n",
+                       (double)ff_max_i64(now_ms - list.items[i].oldest_waiting_at_ms, 0) / 1000.0);
+    }
+}
+
+static void add_server(struct ff_strbuf *out, const struct ff_server *server)
+{
+    const struct ff_metrics *const metrics = &server->metrics;
+
+    ff_metric_head(out, "ff_build_info", "gauge", "The version of the server.");
+    ff_strbuf_addf(out, "ff_build_info{version=\"%s\"} 1\n", ff_version());
+    ff_metric_one(out, "ff_http_connections", "gauge", "Connections.", (int64_t)server->link_count);
+    ff_metric_one(out, "ff_http_connections_total", "counter", "Connections ever.",
+                  metrics->connections_total);
+    ff_metric_one(out, "ff_http_crowded_total", "counter",
+                  "Connections above the limit: answered 503.", metrics->crowded_total);
+    ff_metric_one(out, "ff_http_cut_total", "counter", "Connections cut for being too slow.",
+                  metrics->cut_total);
+    ff_metric_one(out, "ff_http_gone_total", "counter", "Clients that left while they waited.",
+                  metrics->gone_total);
+    ff_metric_one(out, "ff_tasks_undelivered_total", "counter",
+                  "Claimed tasks that could not be handed over and were released.",
+                  metrics->undelivered_total);
+    ff_metric_one(out, "ff_waiting_claims", "gauge", "Claims under way.", metrics->waiting_claims);
+    ff_metric_one(out, "ff_sse_clients", "gauge", "Event streams.", metrics->streams);
+}
+
+bool ff_handle_metrics(struct ff_request *request)
+{
+    struct ff_server *const server = request->server;
+    struct ff_strbuf out = ff_strbuf_in(&request->arena, FF_HTTP_ANSWER_BYTES_MAX);
+    struct ff_error error;
+    struct ff_str text;
+
+    add_server(&out, server);
+    add_engine(&out, server->client->engine);
+    add_loops(&out, server->client->engine);
+    add_lanes(&out, server);
+    ff_metrics_write_requests(&out, &server->metrics);
+    const ff_status status = ff_strbuf_take(&out, &text, &error);
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return ff_answer_bytes(request, 200, "text/plain; version=0.0.4; charset=utf-8", text);
+}

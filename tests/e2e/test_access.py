@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_access -- who may do what, from where, how much and how slowly."""
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+import unittest
+
+from serving import DEADLINE_S, FF, Client, Server, in_thread, wait_for
+
+ADMIN, TENANT, WORKER = "admin-token-0123456789", "tenant-token-012345678", "worker-token-012345678"
+TOKENS = f"""# name token scopes namespaces
+admin  {ADMIN}  admin
+tenant {TENANT} read,submit  acme,beta
+worker {WORKER} work         acme
+"""
+
+
+def serve(*args, env=None, cwd=None):
+    """Runs ff serve that is expected to refuse; its exit status and message."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+    clean.update(env or {})
+    done = subprocess.run([FF, "serve", *args], env=clean, cwd=cwd, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=DEADLINE_S, check=False)
+    return done.returncode, done.stderr.decode()
+
+
+class Tokens(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(tokens=TOKENS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+
+    def test_namespaces_hide_what_is_outside(self):
+        admin, tenant = self.server.client(ADMIN), self.server.client(TENANT)
+        other = admin.post("/v1/executions", {"kind": "k", "namespace": "other"}).json
+        link = "/v1/executions/" + other["execution_id"].replace("{", "").replace("}", "")
+        for path in ("", "/result", "/attempts", "/events", "/explain", "?wait_ms=1"):
+            self.assertEqual(404, tenant.get(link + path).status, path)
+        for verb, body in (("cancel", {}), ("replay", {}), ("priority", {"priority": 1}),
+                           ("tags", {"set": {"a": "b"}})):
+            self.assertEqual(404, tenant.post(f"{link}/{verb}", body).status, verb)
+        self.assertEqual(404, tenant.post("/v1/executions",
+                                          {"kind": "k", "namespace": "other"}).status)
+        self.assertEqual(404, tenant.get("/v1/executions?namespace=other").status)
+        for path in ("/v1/lanes", "/v1/scanners", "/v1/stats", "/"):
+            self.assertEqual(404, tenant.get(path).status, path)
+        made = tenant.post("/v1/executions", {"kind": "k", "lane": "ns"})
+        self.assertEqual(201, made.status)
+        shown = tenant.get(made.headers["Location"]).json
+        self.assertEqual("acme", shown["namespace"], "the first is the default")
+        self.assertEqual({"acme"}, {e["namespace"] for e in
+                                    tenant.get("/v1/executions").json["executions"]})
+        self.assertEqual(201, tenant.post("/v1/executions",
+                                          {"kind": "k", "namespace": "beta"}).status)
+        flow = admin.post("/v1/flows", {"namespace": "other", "edges": [],
+                                        "nodes": [{"name": "a", "kind": "k"}]})
+        for call in (lambda p: tenant.get(p), lambda p: tenant.post(p + "/cancel", {}),
+                     lambda p: tenant.post(p + "/grow", {"nodes": [], "edges": []})):
+            self.assertEqual(404, call(flow.headers["Location"]).status)
+        worker = self.server.client(WORKER)
+        claimed = worker.post("/v1/workers/w/claim", {
+            "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
+        self.assertEqual({"acme"}, {t["namespace"] for t in claimed})
+
+    def test_scopes(self):
+        tenant, worker = self.server.client(TENANT), self.server.client(WORKER)
+        self.assertEqual(403, worker.get("/v1/executions").status)
+        self.assertEqual(403, tenant.post("/v1/workers/w/claim",
+                                          {"worker_instance_id": "w"}).status)
+        self.assertEqual(403, tenant.post("/v1/lanes/l/pause", {}).status)
+        self.assertEqual(200, self.server.client(ADMIN).post("/v1/lanes/l/pause", {}).status)
+        flow = tenant.post("/v1/flows", {"nodes": [{"name": "a", "kind": "k", "lane": "grow"}],
+                                         "edges": []})
+        more = {"nodes": [{"name": "b", "kind": "k", "lane": "grow"}], "edges": []}
+        path = flow.headers["Location"] + "/grow"
+        self.assertEqual(403, worker.post(path, more).status, "nobody works on it")
+        self.assertEqual(1, len(worker.post("/v1/workers/w/claim", {
+            "worker_instance_id": "w-1", "lanes": ["grow"]}).json["tasks"]))
+        self.assertEqual(201, worker.post(path, more).status)
+
+    def test_who_did_it_is_told_and_no_secret_is_logged(self):
+        admin = self.server.client(ADMIN)
+        made = admin.post("/v1/executions", {"kind": "k"})
+        admin.post(made.headers["Location"] + "/cancel", {"reason": "r"},
+                   headers={"X-Request-Id": "my-own-id", "traceparent":
+                            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+        shown = admin.get(made.headers["Location"]).json
+        self.assertEqual({"reason": "r", "by": "admin"}, shown["cancellation"])
+        admin.get("/v1/executions?lane=" + ADMIN)
+        log = self.server.log()
+        self.assertIn("request_id=my-own-id", log)
+        self.assertIn("trace_id=0af7651916cd43dd8448eb211c80319c", log)
+        for secret in (ADMIN, TENANT, WORKER):
+            self.assertNotIn(secret, log)
+
+    def test_what_serve_refuses(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = ["--store", f"sqlite:{folder}/x.db"]
+            code, err = serve(*store, "--listen", "0.0.0.0:0")
+            self.assertEqual(2, code, err)
+            self.assertIn("without a token", err)
+            path = os.path.join(folder, "tokens")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(TOKENS)
+            os.chmod(path, 0o644)
+            code, err = serve(*store, "--token-file", path)
+            self.assertIn("0600", err)
+            os.chmod(path, 0o600)
+            for line, why in (("a short admin", "16 to 512"), (f"a {ADMIN} root", "scopes"),
+                              (f"a {ADMIN} admin n x", "NAME TOKEN SCOPES")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(line)
+                code, err = serve(*store, "--token-file", path)
+                self.assertEqual(2, code)
+                self.assertIn(why, err)
+                self.assertNotIn(ADMIN, err)
+            self.assertIn("go together", serve(*store, "--tls-cert", path)[1])
+            self.assertIn("--log is", serve(*store, "--log", "xml")[1])
+            config = os.path.join(folder, "ff.conf")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write("listen = 127.0.0.1:0\ncolour = red\n")
+            self.assertIn("colour", serve(*store, "--config", config)[1])
+
+    def test_options_from_file_and_environment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "ff.conf")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write("# comment\nlog = json\nbody-bytes-max = 100\n")
+            with Server(args=["--config", config],
+                        env={"FF_BODY_BYTES_MAX": "200", "FF_TOKEN": ADMIN}) as server:
+                self.assertEqual(401, server.client().get("/v1/executions").status)
+                http = server.client(ADMIN)
+                body = {"kind": "k", "lane": "x" * 64, "input": "y" * 60}
+                self.assertEqual(201, http.post("/v1/executions", body).status)
+                body["input"] = "y" * 160
+                self.assertEqual(413, http.post("/v1/executions", body).status)
+                lines = [json.loads(line) for line in server.log().splitlines()]
+                self.assertEqual([401, 201, 413], [l["status"] for l in lines if "status" in l])
+
+
+class Places(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(args=["--host", "ff.example,other.example"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+
+    def test_host_and_origin(self):
+        http = self.server.client()
+        port = self.server.port
+        for host in (f"127.0.0.1:{port}", "localhost", "ff.example", "other.example:80", "[::1]"):
+            self.assertEqual(200, http.get("/livez", headers={"Host": host}).status, host)
+        for host in ("evil.example", "169.254.169.254", "", "a b"):
+            answer = http.get("/livez", headers={"Host": host})
+            self.assertEqual((421, "misdirected"), (answer.status, answer.json["code"]), host)
+        same = {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}
+        self.assertEqual(200, http.get("/livez", headers=same).status)
+        for origin in ("http://evil.example", "null", f"http://localhost:{port + 1}"):
+            answer = http.post("/v1/executions", {"kind": "k"}, headers={**same, "Origin": origin})
+            self.assertEqual((403, "forbidden"), (answer.status, answer.json["code"]), origin)
+            self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
+
+    def test_downloads_cannot_run(self):
+        http = self.server.client()
+        for kind, attached in (("text/html", True), ("image/svg+xml", True), ("text/plain", False),
+                               ("application/json", False)):
+            lane = kind.replace("/", "-")
+            http.post("/v1/executions", {"kind": "k", "lane": lane})
+            task = http.post("/v1/workers/w/claim", {
+                "worker_instance_id": "w", "lanes": [lane]}).json["tasks"][0]
+            named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
+            done = http.post("/v1/tasks/complete", {"tasks": [{
+                **named, "result_base64": "PGI+", "result_content_type": kind}]})
+            self.assertEqual("completed", done.json["results"][0]["public_state"])
+            link = "/v1/executions/" + task["execution_id"].replace("{", "").replace("}", "")
+            answer = http.get(link + "/result")
+            self.assertEqual((b"<b>", kind), (answer.body, answer.headers["Content-Type"]))
+            self.assertEqual("nosniff", answer.headers["X-Content-Type-Options"])
+            self.assertEqual(attached, answer.headers["Content-Disposition"] == "attachment", kind)
+            policy = answer.headers["Content-Security-Policy"] or ""
+            self.assertEqual(attached, "sandbox" in policy)
+
+    def test_page(self):
+        http = self.server.client()
+        http.post("/v1/executions", {"kind": "<script>alert(1)</script>", "lane": "page"})
+        answer = http.get("/")
+        self.assertEqual(200, answer.status)
+        text = answer.body.decode()
+        self.assertIn("&lt;script>alert", text)
+        self.assertNotIn("<script", text)
+        self.assertIn("default-src 'none'", answer.headers["Content-Security-Policy"])
+
+
+class Hostile(unittest.TestCase):
+    @staticmethod
+    def connect(server):
+        return socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
+
+    def test_limits_at_the_edge(self):
+        with Server(args=["--body-bytes-max", "2000"]) as server:
+            http = server.client()
+
+            def sized(bytes_):
+                body = json.dumps({"kind": "k", "input": ""})
+                return json.dumps({"kind": "k", "input": "x" * (bytes_ - len(body))}).encode()
+
+            self.assertEqual(201, http.post("/v1/executions", raw=sized(2000)).status)
+            for headers in ({}, {"Transfer-Encoding": "chunked"}):
+                raw = sized(2001)
+                if headers:
+                    raw = b"%x\r\n%s\r\n0\r\n\r\n" % (len(raw), raw)
+                answer = http.post("/v1/executions", raw=raw,
+                                   headers={**headers, **({"Content-Length": None} if headers
+                                                          else {})})
+                self.assertEqual((413, "too_large", "body"),
+                                 (answer.status, answer.json["code"], answer.json["field"]))
+            for bytes_, status in ((14000, 200), (17000, 431)):
+                answer = http.get("/livez", headers={"X-Long": "x" * bytes_})
+                self.assertEqual(status, answer.status)
+                http.close()
+            self.assertEqual(431, http.get("/livez?x=" + "x" * 3000).status)
+
+    def test_garbage_is_answered_or_cut(self):
+        with Server(args=["--log-level", "warn"]) as server:
+            for raw in (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", b"\r\n" * 100,
+                        b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\n"
+                        b"Content-Length: x\r\n\r\n",
+                        b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+                        b"Content-Length: 6\r\n\r\nabcde", b"A" * 70000):
+                with self.connect(server) as one:
+                    one.settimeout(1)
+                    try:
+                        one.sendall(raw)
+                        one.recv(4096)
+                    except OSError:
+                        pass
+            self.assertEqual(200, server.client().get("/livez").status)
+
+    def test_too_many_connections_are_refused_politely(self):
+        with Server(args=["--connections-max", "5", "--log-level", "warn"]) as server:
+            held = [self.connect(server) for _ in range(5)]
+            extra = Client("127.0.0.1", server.port)
+            answer = wait_for("a refusal", lambda: (lambda a: a if a.status == 503 else None)(
+                extra.get("/livez")))
+            self.assertEqual(("overloaded", "1", "close"),
+                             (answer.json["code"], answer.headers["Retry-After"],
+                              answer.headers["Connection"]))
+            for one in held:
+                one.close()
+            wait_for("room again", lambda: extra.get("/livez").status == 200)
+            extra.close()
+
+    def test_slow_clients_do_not_disturb_others(self):
+        with Server(args=["--log-level", "warn"]) as server:
+            slow = []
+            for i in range(500):
+                one = self.connect(server)
+                one.sendall(b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\n"[:20 + i % 30])
+                slow.append(one)
+            http = server.client()
+            worst = 0
+            for _ in range(50):
+                begun = time.monotonic()
+                self.assertEqual(201, http.post("/v1/executions", {"kind": "k"}).status)
+                worst = max(worst, time.monotonic() - begun)
+            print(f"\n  slowest of 50 submits beside 500 slow clients: {worst * 1000:.0f} ms")
+            # Whoever does not finish a head in time is cut.
+            wait_for("slow clients are cut", lambda: server.metric("ff_http_cut_total") >= 500)
+            for one in slow:
+                one.close()
+
+    def test_a_claim_whose_client_has_gone_is_not_served(self):
+        with Server() as server:
+            http = server.client()
+            body = json.dumps({"worker_instance_id": "w", "lanes": ["l"], "wait_ms": 60000})
+            with self.connect(server) as one:
+                one.sendall((f"POST /v1/workers/w/claim HTTP/1.1\r\nHost: localhost\r\n"
+                             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                             f"\r\n{body}").encode())
+                wait_for("a waiting claim",
+                         lambda: http.get("/v1/stats").json["http"]["waiting_claims"] == 1)
+            wait_for("it is given up",
+                     lambda: http.get("/v1/stats").json["http"]["waiting_claims"] == 0)
+            made = http.post("/v1/executions", {"kind": "k", "lane": "l"})
+            shown = http.get(made.headers["Location"]).json
+            self.assertEqual(("waiting", 0), (shown["public_state"], shown["lease_epoch"]))
+            self.assertEqual(1, server.metric("ff_http_gone_total"))
+
+
+class Stopping(unittest.TestCase):
+    def test_sigterm_answers_what_waits(self):
+        server = Server()
+        http = server.client()
+        claim = in_thread(server.client().post, "/v1/workers/w/claim",
+                          {"worker_instance_id": "w", "lanes": ["l"], "wait_ms": 60000})
+        page = in_thread(server.client().get, "/v1/events?wait_ms=60000")
+        wait_for("two that wait", lambda: http.get("/v1/stats").json["http"]["requests_under_way"]
+                 >= 3)
+        self.assertEqual(0, server.stop())
+        claim[0].join()
+        page[0].join()
+        self.assertEqual((200, []), (claim[1][0].status, claim[1][0].json["tasks"]))
+        self.assertEqual((200, []), (page[1][0].status, page[1][0].json["events"]))
+        server.__exit__(None, None, None)
+
+    def test_a_killed_server_comes_back(self):
+        server = Server()
+        http = server.client()
+        made = http.post("/v1/executions", {"kind": "k"})
+        task = http.post("/v1/workers/w/claim", {"worker_instance_id": "w"}).json["tasks"][0]
+        server.kill()
+        http.close()
+        server.start()
+        http = server.client()
+        named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
+        done = http.post("/v1/tasks/complete", {"tasks": [named]}).json["results"][0]
+        self.assertEqual("completed", done["public_state"], "leases stay valid")
+        self.assertEqual("completed", http.get(made.headers["Location"]).json["public_state"])
+        server.__exit__(None, None, None)
+
+
+class Tls(unittest.TestCase):
+    def test_https(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, cert = os.path.join(folder, "key"), os.path.join(folder, "cert")
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+                            "1", "-subj", "/CN=localhost", "-addext",
+                            "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            with Server(args=["--tls-cert", cert, "--tls-key", key]) as server:
+                self.assertTrue(server.url.startswith("https://"))
+                trust = ssl.create_default_context(cafile=cert)
+                with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as plain:
+                    with trust.wrap_socket(plain, server_hostname="localhost") as one:
+                        one.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+                                    b"Connection: close\r\n\r\n")
+                        text = b""
+                        while True:
+                            more = one.recv(4096)
+                            if not more:
+                                break
+                            text += more
+                self.assertTrue(text.startswith(b"HTTP/1.1 200"), text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_cluster -- several servers on one Postgres: hints between them, one killed under load."""
+
+import http.client
+import threading
+import unittest
+
+from serving import PG, Server, in_thread, postgres_url, wait_for
+
+
+class Cluster(unittest.TestCase):
+    def setUp(self):
+        if not PG:
+            self.fail("FF_TEST_PG is not set: run inside tests/support/pg-private run")
+
+    def test_a_claim_is_woken_from_another_server(self):
+        url = postgres_url()
+        with Server(store=url) as one, Server(store=url) as two:
+            other = two.client()
+            thread, got = in_thread(one.client().post, "/v1/workers/w/claim", {
+                "worker_instance_id": "w", "lanes": ["l"], "wait_ms": 30000})
+            wait_for("a waiting claim", lambda: one.client().get(
+                "/v1/stats").json["http"]["waiting_claims"] == 1)
+            before = one.metric("ff_claim_wakeups_total")
+            made = other.post("/v1/executions", {"kind": "k", "lane": "l"}).json["execution_id"]
+            thread.join()
+            self.assertEqual([made], [t["execution_id"] for t in got[0].json["tasks"]])
+            self.assertGreater(one.metric("ff_claim_wakeups_total"), before)
+
+    def test_one_killed_under_load_loses_nothing(self):
+        url = postgres_url()
+        with Server(store=url, args=["--log-level", "warn"]) as one, \
+                Server(store=url, args=["--log-level", "warn"]) as two:
+            wanted, accepted, ended = 300, {}, {}
+            stop = threading.Event()
+
+            def call(clients, path, body):
+                """The first server that answers; a client retries what it does not know."""
+                while True:
+                    for client in clients:
+                        try:
+                            answer = client.post(path, body)
+                        except (OSError, http.client.HTTPException):
+                            continue
+                        if answer.status < 500:
+                            return answer
+
+            def submit(first):
+                clients = [one.client(), two.client()]
+                for i in range(first, wanted, 3):
+                    answer = call(clients, "/v1/executions",
+                                  {"kind": "k", "input": i, "idempotency_key": f"key-{i}"})
+                    accepted[i] = answer.json["execution_id"]
+
+            def work(name):
+                clients = [one.client(), two.client()]
+                while not stop.is_set():
+                    tasks = call(clients, f"/v1/workers/{name}/claim", {
+                        "worker_instance_id": name, "max": 8, "wait_ms": 200,
+                        "lease_ttl_ms": 2000}).json["tasks"]
+                    if not tasks:
+                        continue
+                    said = [{**{n: t[n] for n in ("execution_id", "lease_id", "lease_epoch")},
+                             "result": t["input"]} for t in tasks]
+                    results = call(clients, "/v1/tasks/complete", {"tasks": said}).json["results"]
+                    for task, result in zip(tasks, results):
+                        if "error" not in result:
+                            ended[task["execution_id"]] = task["input"]
+
+            threads = [threading.Thread(target=submit, args=(n,)) for n in range(3)]
+            threads += [threading.Thread(target=work, args=(f"w{n}",)) for n in range(2)]
+            for thread in threads:
+                thread.start()
+            wait_for("some work is done", lambda: len(ended) > 50)
+            one.kill()
+            for thread in threads[:3]:
+                thread.join()
+            look = two.client()
+            wait_for("all have ended", lambda: not look.get(
+                "/v1/executions?state=waiting&limit=1").json["executions"] and not look.get(
+                    "/v1/executions?state=active&limit=1").json["executions"])
+            stop.set()
+            for thread in threads[3:]:
+                thread.join()
+            self.assertEqual(wanted, len(set(accepted.values())))
+            for i, made in accepted.items():
+                link = "/v1/executions/" + made.replace("{", "").replace("}", "")
+                self.assertEqual(str(i).encode(), look.get(link + "/result").body)
+
+
+if __name__ == "__main__":
+    unittest.main()

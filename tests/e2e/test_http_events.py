@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_http_events -- the event log over HTTP: pages, long polls, streams that resume; flows."""
+
+import json
+import socket
+import unittest
+
+from serving import DEADLINE_S, Server, in_thread, wait_for
+
+
+class Stream:
+    """A client of an event stream, over a plain socket."""
+
+    def __init__(self, port, path="/v1/events", last=None):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+        if last:
+            head += f"Last-Event-ID: {last}\r\n"
+        self.socket.sendall((head + "\r\n").encode())
+        self.file = self.socket.makefile("rb")
+        self.status = int(self.file.readline().split()[1])
+        self.headers = {}
+        for line in iter(self.file.readline, b"\r\n"):
+            name, value = line.decode().split(":", 1)
+            self.headers[name.lower()] = value.strip()
+        self.rest = b""
+
+    def _line(self):
+        """A line of the text, whatever chunks it came in."""
+        while b"\n" not in self.rest:
+            size = int(self.file.readline(), 16)
+            if size == 0:
+                raise EOFError
+            self.rest += self.file.read(size)
+            self.file.readline()
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line.decode()
+
+    def next(self):
+        """The next event: its id, name and data."""
+        event = {}
+        while True:
+            line = self._line()
+            if not line and "data" in event:
+                return event["id"], event["event"], json.loads(event["data"])
+            if not line:
+                event = {}
+            elif not line.startswith(":"):
+                name, value = line.split(": ", 1)
+                event[name] = value
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Events(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None, None, None)
+
+    def setUp(self):
+        self.http = self.server.client()
+        self.ns = self.id().rsplit(".", 1)[1]
+
+    def finish(self, **fields):
+        """One execution from submit to success; its id."""
+        made = self.http.post("/v1/executions",
+                              {"kind": "k", "lane": self.ns, "namespace": self.ns, **fields})
+        task = self.http.post("/v1/workers/w/claim", {
+            "worker_instance_id": "w-1", "lanes": [self.ns]}).json["tasks"][0]
+        named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
+        self.http.post("/v1/tasks/complete", {"tasks": [named]})
+        return made.json["execution_id"]
+
+    def page(self, **query):
+        words = "&".join(f"{k}={v}" for k, v in query.items())
+        answer = self.http.get(f"/v1/events?namespace={self.ns}&{words}")
+        self.assertEqual(200, answer.status, answer)
+        return answer.json
+
+    def test_pages_go_on_where_they_ended(self):
+        made = [self.finish() for _ in range(3)]
+        seen, after = [], "start"
+        while True:
+            page = self.page(after=after, kinds="completion", limit=2)
+            if not page["events"]:
+                break
+            seen += page["events"]
+            after = page["cursor"]
+        self.assertEqual(made, [e["execution_id"] for e in seen])
+        for event in seen:
+            self.assertEqual(("completion", "success"), (event["kind"], event["type"]))
+            self.assertEqual(self.ns, event["namespace"])
+            self.assertRegex(event["cursor"], "^02[0-9a-f]{16}$")
+        only = self.page(after="start", kinds="completion", execution_id=made[1])["events"]
+        self.assertEqual([made[1]], [e["execution_id"] for e in only])
+
+    def test_a_page_waits_for_the_first(self):
+        cursor = self.page()["cursor"]
+        self.assertEqual([], self.page(after=cursor, wait_ms=50)["events"])
+        thread, got = in_thread(
+            self.server.client().get,
+            f"/v1/events?namespace={self.ns}&after={cursor}&kinds=completion&wait_ms=30000")
+        made = self.finish()
+        thread.join()
+        self.assertEqual([made], [e["execution_id"] for e in got[0].json["events"]])
+
+    def test_bad_cursors_and_gaps(self):
+        answer = self.http.get("/v1/events?after=nonsense")
+        self.assertEqual((400, "bad_cursor"), (answer.status, answer.json["code"]))
+        answer = self.http.get("/v1/events?after=02" + "7" + "f" * 15)
+        self.assertEqual((410, "gap"), (answer.status, answer.json["code"]))
+        self.assertIn("oldest", answer.json)
+        stream = Stream(self.server.port, last="02" + "7" + "f" * 15)
+        self.assertEqual(410, stream.status)
+        stream.close()
+
+    def test_a_stream_resumes(self):
+        stream = Stream(self.server.port, f"/v1/events?namespace={self.ns}&kinds=completion")
+        self.assertEqual((200, "text/event-stream"),
+                         (stream.status, stream.headers["content-type"]))
+        made = [self.finish() for _ in range(4)]
+        first = [stream.next() for _ in range(2)]
+        stream.close()
+        self.assertEqual(made[:2], [data["execution_id"] for _, _, data in first])
+        self.assertEqual({"completion.success"}, {name for _, name, _ in first})
+        again = Stream(self.server.port,
+                       f"/v1/events?namespace={self.ns}&kinds=completion&after=start",
+                       last=first[-1][0])
+        self.assertEqual(made[2:], [again.next()[2]["execution_id"] for _ in range(2)])
+        again.close()
+
+    def test_waiting_for_an_end(self):
+        made = self.http.post("/v1/executions", {"kind": "k", "lane": self.ns}).json
+        link = "/v1/executions/" + made["execution_id"].replace("{", "").replace("}", "")
+        self.assertFalse(self.http.get(link + "?wait_ms=30").json["finished"])
+        thread, got = in_thread(self.server.client().get, link + "?wait_ms=30000")
+        self.assertEqual(200, self.http.post(link + "/cancel").status)
+        thread.join()
+        self.assertEqual("cancelled", got[0].json["public_state"])
+
+    def test_flow_and_its_end(self):
+        flow = {"kind": "deploy", "namespace": self.ns,
+                "nodes": [{"name": "a", "kind": "k", "lane": self.ns},
+                          {"name": "b", "kind": "k", "lane": self.ns}],
+                "edges": [{"from": "a", "to": "b"}]}
+        answer = self.http.post("/v1/flows", flow)
+        self.assertEqual(201, answer.status, answer)
+        link = answer.headers["Location"]
+        self.assertEqual("open", self.http.get(link).json["state"])
+        thread, got = in_thread(self.server.client().get, link + "?wait_ms=30000")
+        for name in ("a", "b"):
+            tasks = wait_for("a task", lambda: self.http.post("/v1/workers/w/claim", {
+                "worker_instance_id": "w-1", "lanes": [self.ns], "wait_ms": 10000}).json["tasks"])
+            self.assertEqual(name, tasks[0]["node"])
+            named = {n: tasks[0][n] for n in ("execution_id", "lease_id", "lease_epoch")}
+            done = self.http.post("/v1/tasks/complete", {"tasks": [{**named, "result": name}]})
+            self.assertEqual("completed", done.json["results"][0]["public_state"])
+        self.assertEqual({"a": "success"},
+                         {n: u["outcome"] for n, u in tasks[0]["upstream"].items()})
+        thread.join()
+        self.assertEqual("completed", got[0].json["state"])
+        grown = self.http.post(link + "/grow", {"nodes": [{"name": "c", "kind": "k"}], "edges": []})
+        self.assertEqual((409, "flow_terminal"), (grown.status, grown.json["code"]))
+        kinds = [e["type"] for e in self.page(after="start", kinds="flow")["events"]]
+        self.assertIn("completed", kinds)
+        self.assertEqual([link.rsplit("/", 1)[1]],
+                         [f["flow_id"] for f in self.http.get(
+                             f"/v1/flows?namespace={self.ns}&state=completed").json["flows"]])
+
+    def test_flow_errors_and_cancel(self):
+        bad = self.http.post("/v1/flows", {"nodes": [{"name": "a", "kind": "k"}],
+                                           "edges": [{"from": "a", "to": "a"}]})
+        self.assertEqual((400, "self_edge"), (bad.status, bad.json["code"]))
+        made = self.http.post("/v1/flows", {"nodes": [{"name": "a", "kind": "k"}], "edges": []})
+        link = made.headers["Location"]
+        grown = self.http.post(link + "/grow", {"nodes": [{"name": "b", "kind": "k"}],
+                                                "edges": [{"from": "a", "to": "b"}]})
+        self.assertEqual(201, grown.status, grown)
+        again = self.http.post(link + "/grow", {"nodes": [{"name": "b", "kind": "k"}],
+                                                "edges": [{"from": "a", "to": "b"}]})
+        self.assertEqual(200, again.status, again)
+        done = self.http.post(link + "/cancel?wait_ms=20000", {"reason": "enough"})
+        self.assertEqual((200, "cancelled"), (done.status, done.json["state"]), done)
+        self.assertEqual({"cancelled": 2}, self.http.get(link).json["counts"])
+        self.assertEqual(404, self.http.get(
+            "/v1/flows/00000000-0000-7000-8000-000000000000").status)
+
+
+class ManyIdle(unittest.TestCase):
+    def test_a_thousand_streams_and_two_hundred_claims(self):
+        with Server(args=["--connections-max", "2000", "--log-level", "warn"]) as server:
+            http = server.client()
+            before = server.memory_kb()
+            streams = [Stream(server.port, "/v1/events?kinds=completion") for _ in range(1000)]
+            idle = server.memory_kb()
+            claims = []
+            body = json.dumps({"worker_instance_id": "w-1", "lanes": ["none"], "wait_ms": 60000})
+            for _ in range(200):
+                one = socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
+                one.sendall((f"POST /v1/workers/w/claim HTTP/1.1\r\nHost: localhost\r\n"
+                             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                             f"\r\n{body}").encode())
+                claims.append(one)
+            wait_for("200 waiting claims",
+                     lambda: http.get("/v1/stats").json["http"]["waiting_claims"] >= 200)
+            full = server.memory_kb()
+            with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+                threads = [line.split()[1] for line in file if line.startswith("Threads:")]
+            print(f"\n  1,000 streams: {idle - before} KiB; 200 waiting claims: {full - idle} KiB; "
+                  f"{threads[0]} threads")
+            self.assertLess(int(threads[0]), 40)
+            made = http.post("/v1/executions", {"kind": "k"}).json["execution_id"]
+            task = http.post("/v1/workers/w/claim", {"worker_instance_id": "x"}).json["tasks"][0]
+            named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
+            http.post("/v1/tasks/complete", {"tasks": [named]})
+            for stream in streams:
+                self.assertEqual(made, stream.next()[2]["execution_id"])
+            for one in claims:
+                one.close()
+            wait_for("claims are given up",
+                     lambda: http.get("/v1/stats").json["http"]["waiting_claims"] == 0)
+            for stream in streams:
+                stream.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
