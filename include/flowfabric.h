@@ -776,6 +776,23 @@ struct ff_findings {
 FF_API FF_MUST_CHECK ff_status ff_fsck(struct ff_client *client, struct ff_findings *ret,
                                        struct ff_error *reterr);
 
+struct ff_check {
+    const char *name, *value;
+    const char *advice; /* what to change; NULL: it is as it should be */
+};
+struct ff_diagnosis {
+    struct ff_memory *memory;
+    size_t count;
+    struct ff_check *items;
+};
+/* What the store is like: version, settings, pooler, wake-ups, clock skew, how fast it answers. */
+FF_API FF_MUST_CHECK ff_status ff_doctor(struct ff_client *client, struct ff_diagnosis *ret,
+                                         struct ff_error *reterr);
+/* Removes what ended longer ago than this (FF_ABSENT_MS: than retention_ms) now, not in a minute.
+ * Members of a flow go after it, by a process that runs loops. */
+FF_API FF_MUST_CHECK ff_status ff_gc(struct ff_client *client, int64_t older_than_ms,
+                                     int64_t *ret_removed, struct ff_error *reterr);
+
 #ifdef __cplusplus
 }
 #endif

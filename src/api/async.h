@@ -26,6 +26,7 @@ struct ff_bulk_type {
     /* May ask the store. Not FF_OK: the item's answer after all. */
     ff_status (*take)(struct ff_client *client, const struct ff_job *job, void *result,
                       struct ff_error *reterr);
+    void (*drop)(void *result); /* frees what take has made; NULL: nothing */
 };
 struct ff_item_head {
     ff_status status;
@@ -104,12 +105,42 @@ void ff_async_go(struct ff_async *async);
 /* After `done`: results as ff_bulk_call leaves them. Once. */
 FF_MUST_CHECK ff_status ff_async_take(struct ff_async *async, void *results,
                                       struct ff_error *reterr);
+/* The answer of a call of one item is kept in its transaction, under a key: `write` makes it of the
+ * result. Called on a thread of the engine. Before ff_async_go. */
+typedef ff_status ff_async_write(const void *result, struct ff_arena *arena, int32_t *ret_status,
+                                 struct ff_str *ret_body, void *ctx, struct ff_error *reterr);
+void ff_async_keep(struct ff_async *async, const struct ff_reply_in *in, ff_async_write *write,
+                   void *ctx);
+/* After `done`: the same call was answered like this before, and there are no results to take. The
+ * text lives as long as the call. */
+bool ff_async_kept(const struct ff_async *async, int32_t *ret_status, struct ff_str *ret_body);
+
 /* Nobody waits for the answer any more. True: it was not applied, and `done` will not be called
  * (for calls of one item only); false: it will be, after ff_async_go. The results are
  * not to be taken after true. */
 bool ff_async_give_up(struct ff_async *async);
 /* Before ff_async_go, after `done`, or after a give_up that said true. NULL is allowed. */
 void ff_async_free(struct ff_async *async);
+
+/* For calls that are many: waits for the store. status 0: it begins; *ret_begun_at_ms is when the
+ * first call with this key did. Otherwise the answer is kept. ret->found: it has been answered. */
+struct ff_kept {
+    struct ff_memory *memory;
+    bool found;
+    int32_t status;
+    struct ff_str body;
+    int64_t begun_at_ms;
+};
+FF_MUST_CHECK ff_status ff_reply(struct ff_client *client, const struct ff_reply_in *in,
+                                 int32_t status, struct ff_str body, struct ff_kept *ret,
+                                 struct ff_error *reterr);
+/* As ff_cancel_where and ff_replay_where, as of a time of the store. */
+FF_MUST_CHECK ff_status ff_cancel_where_at(struct ff_client *client, const struct ff_filter *filter,
+                                           const char *reason, int64_t at_ms,
+                                           struct ff_bulk_result *ret, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_replay_where_at(struct ff_client *client, const struct ff_filter *filter,
+                                           const char *reason, int64_t at_ms,
+                                           struct ff_bulk_result *ret, struct ff_error *reterr);
 
 /* --- looking --------------------------------------------------------------------------------- */
 

@@ -187,6 +187,9 @@ ff_status ff_call_one(struct ff_client *client, const struct ff_bulk_type *type,
 
 struct ff_async {
     struct trip trip;
+    struct ff_job_reply reply;
+    ff_async_write *write;
+    void *write_ctx;
     _Atomic size_t pending; /* jobs that are out, and the starter while it starts */
     void (*done)(void *ctx);
     void *ctx;
@@ -247,6 +250,51 @@ void ff_async_go(struct ff_async *async)
     }
     atomic_fetch_sub(&async->pending, count - taken); /* never the last: we hold one */
     async_unref(async);
+}
+
+/* The answer to keep, out of the job's `out`: as a caller would take it. */
+static ff_status async_render(struct ff_job *job, int32_t *ret_status, struct ff_str *ret_body,
+                              struct ff_error *reterr)
+{
+    struct ff_async *const async = job->reply->ctx;
+    const struct ff_bulk_type *const type = async->trip.type;
+    void *const result = ff_arena_alloc(&job->arena, type->result_bytes);
+    ff_status status;
+
+    if (!result)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
+    FF_TRY(type->take(async->trip.client, job, result, reterr));
+    status = async->write(result, &job->arena, ret_status, ret_body, async->write_ctx, reterr);
+    if (type->drop)
+        type->drop(result);
+    return status;
+}
+
+void ff_async_keep(struct ff_async *async, const struct ff_reply_in *in, ff_async_write *write,
+                   void *ctx)
+{
+    struct ff_job *const job = async->trip.count == 1 ? async->trip.jobs[0] : NULL;
+
+    if (!job)
+        return;
+    async->reply = (struct ff_job_reply){.in = *in, .render = async_render, .ctx = async};
+    async->reply.in.scope = ff_job_bytes(job, in->scope);
+    async->reply.in.key = ff_job_bytes(job, in->key);
+    async->write = write;
+    async->write_ctx = ctx;
+    job->reply = &async->reply;
+    job->repeatable = true;
+}
+
+bool ff_async_kept(const struct ff_async *async, int32_t *ret_status, struct ff_str *ret_body)
+{
+    const struct ff_job *const job = async->trip.count == 1 ? async->trip.jobs[0] : NULL;
+
+    if (!job || job->status != FF_OK || !async->reply.out.found)
+        return false;
+    *ret_status = async->reply.out.status;
+    *ret_body = async->reply.out.body;
+    return true;
 }
 
 ff_status ff_async_take(struct ff_async *async, void *results, struct ff_error *reterr)

@@ -311,12 +311,18 @@ static ff_status claim_take(struct ff_client *client, const struct ff_job *job, 
     return FF_OK;
 }
 
+static void claim_drop(void *result)
+{
+    ff_answer_free(&((struct ff_claimed *)result)->tasks);
+}
+
 const struct ff_bulk_type ff_claim_type = {
     .op = FF_OP_EXECUTION_CLAIM,
     .max = 1,
     .result_bytes = sizeof(struct ff_claimed),
     .fill = claim_fill,
     .take = claim_take,
+    .drop = claim_drop,
 };
 
 ff_status ff_local_claim(struct ff_client *client, const struct ff_claim_request *request,

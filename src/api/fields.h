@@ -39,8 +39,9 @@ struct ff_field {
     size_t offset; /* of the field in the struct */
     size_t more;   /* of its count */
     bool required;
-    size_t max;          /* of items or tags */
-    const char *choices; /* "a|b": nothing else; NULL: anything */
+    size_t max;           /* of items or tags */
+    const char *standard; /* its value when it is absent, as JSON; NULL: none, or not that simple */
+    const char *choices;  /* "a|b": nothing else; NULL: anything */
     const struct ff_shape *shape;
     const char *help;
 };

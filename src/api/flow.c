@@ -255,6 +255,11 @@ static ff_status create_take(struct ff_client *client, const struct ff_job *job,
     return answer(&in->graph.shape, out->ids, out->flow_id, made, reterr);
 }
 
+static void made_drop(void *result)
+{
+    ff_answer_free(&((struct ff_flow_answer *)result)->made);
+}
+
 const struct ff_bulk_type ff_flow_create_type = {
     .op = FF_OP_FLOW_CREATE,
     .max = 1,
@@ -262,6 +267,7 @@ const struct ff_bulk_type ff_flow_create_type = {
     .bytes = flow_bytes,
     .fill = create_fill,
     .take = create_take,
+    .drop = made_drop,
 };
 
 static ff_status grow_fill(struct ff_client *client, struct ff_job *job, const void *items,
@@ -302,6 +308,7 @@ const struct ff_bulk_type ff_flow_grow_type = {
     .bytes = flow_bytes,
     .fill = grow_fill,
     .take = grow_take,
+    .drop = made_drop,
 };
 
 static ff_status make(struct ff_client *client, const struct ff_bulk_type *type,
@@ -373,12 +380,18 @@ static ff_status cancel_take(struct ff_client *client, const struct ff_job *job,
     return FF_OK;
 }
 
+static void ended_drop(void *result)
+{
+    ff_answer_free(&((struct ff_flow_ended *)result)->cancelled);
+}
+
 const struct ff_bulk_type ff_flow_cancel_type = {
     .op = FF_OP_FLOW_CANCEL,
     .max = 1,
     .result_bytes = sizeof(struct ff_flow_ended),
     .fill = cancel_fill,
     .take = cancel_take,
+    .drop = ended_drop,
 };
 
 ff_status ff_local_flow_cancel(struct ff_client *client, const char *flow_id, const char *reason,

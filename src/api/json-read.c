@@ -124,11 +124,12 @@ static ff_status submission_finish(const struct ff_reader *reader, const json_t 
 // clang-format off
 #define WORK(struct_, at)                                                                          \
     MEMBER(struct_, "kind", TEXT, at kind, .help = "which handler runs it; required"),             \
-    MEMBER(struct_, "lane", TEXT, at lane, .help = "queue; default 'default'"),                    \
+    MEMBER(struct_, "lane", TEXT, at lane, .standard = "\"default\"", .help = "queue"),            \
     MEMBER(struct_, "input", VALUE, at input, .help = "any JSON value"),                           \
     MEMBER(struct_, "input_base64", BASE64, at input, .help = "bytes instead of a JSON value"),    \
     MEMBER(struct_, "input_content_type", TEXT, at input_content_type, .help = "of input_base64"), \
-    MEMBER(struct_, "priority", I64, at priority, .help = "0 to 9000, higher first; clamped"),     \
+    MEMBER(struct_, "priority", I64, at priority, .standard = "0",                                 \
+           .help = "0 to 9000, higher first; clamped"),                                            \
     MEMBER(struct_, "tags", TAGS, at tags, .more = offsetof(struct_, at tag_count),                \
            .max = FF_TAGS_MAX),                                                                    \
     MEMBER(struct_, "delay_ms", I64, at delay_ms, .help = "not before this long from now"),        \
@@ -142,7 +143,7 @@ static ff_status submission_finish(const struct ff_reader *reader, const json_t 
 // clang-format on
 
 static const struct ff_field submission_fields[] = {
-    SUBMISSION("namespace", TEXT, ns, .help = "tenant or environment; default 'default'"),
+    SUBMISSION("namespace", TEXT, ns, .standard = "\"default\"", .help = "tenant or environment"),
     SUBMISSION("idempotency_key", TEXT, idempotency_key,
                .help = "the same again is the same execution"),
     SUBMISSION("execution_id", TEXT, execution_id, .help = "the caller's own full id"),
@@ -260,7 +261,7 @@ static ff_status flow_finish(const struct ff_reader *reader, const json_t *json,
 static const struct ff_field flow_fields[] = {
     FLOW("flow_id", TEXT, flow_id, .help = "the caller's own; a uuid"),
     FLOW("kind", TEXT, kind, .help = "what it is for; lists filter by it"),
-    FLOW("namespace", TEXT, ns, .help = "tenant or environment; default 'default'"),
+    FLOW("namespace", TEXT, ns, .standard = "\"default\"", .help = "tenant or environment"),
     FLOW("idempotency_key", TEXT, idempotency_key, .help = "the same again is the same flow"),
     FLOW("tags", TAGS, tags, .more = offsetof(struct ff_flow_request, tag_count),
          .max = FF_TAGS_MAX),

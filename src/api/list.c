@@ -289,7 +289,8 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
         return ff_fail_field(reterr, FF_INVALID, "ret", "there is no place for the result");
     FF_TRY(ff_filter_take(given, &filter, reterr));
     FF_TRY(ff_check_optional_text(ff_str_of(where->reason), FF_REASON_BYTES_MAX, "reason", reterr));
-    FF_TRY(ff_api_now(where->client, &where->now_ms, reterr));
+    if (where->now_ms == FF_ABSENT_MS)
+        FF_TRY(ff_api_now(where->client, &where->now_ms, reterr));
     /* What cannot change does not count against the 10,000, unless it is asked for by name. */
     for (size_t i = 0; i < FF_STATE_COUNT; i++) {
         if (ff_state_is_terminal((int32_t)ff_state_table[i].state) != is_cancel)
@@ -314,20 +315,36 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
     return FF_OK;
 }
 
+ff_status ff_cancel_where_at(struct ff_client *client, const struct ff_filter *filter,
+                             const char *reason, int64_t at_ms, struct ff_bulk_result *ret,
+                             struct ff_error *reterr)
+{
+    struct where where = {
+        .client = client, .op = FF_OP_EXECUTION_CANCEL, .reason = reason, .now_ms = at_ms};
+
+    return walk(&where, filter, ret, reterr);
+}
+
+ff_status ff_replay_where_at(struct ff_client *client, const struct ff_filter *filter,
+                             const char *reason, int64_t at_ms, struct ff_bulk_result *ret,
+                             struct ff_error *reterr)
+{
+    struct where where = {
+        .client = client, .op = FF_OP_EXECUTION_REPLAY, .reason = reason, .now_ms = at_ms};
+
+    return walk(&where, filter, ret, reterr);
+}
+
 ff_status ff_local_cancel_where(struct ff_client *client, const struct ff_filter *filter,
                                 const char *reason, struct ff_bulk_result *ret,
                                 struct ff_error *reterr)
 {
-    struct where where = {.client = client, .op = FF_OP_EXECUTION_CANCEL, .reason = reason};
-
-    return walk(&where, filter, ret, reterr);
+    return ff_cancel_where_at(client, filter, reason, FF_ABSENT_MS, ret, reterr);
 }
 
 ff_status ff_local_replay_where(struct ff_client *client, const struct ff_filter *filter,
                                 const char *reason, struct ff_bulk_result *ret,
                                 struct ff_error *reterr)
 {
-    struct where where = {.client = client, .op = FF_OP_EXECUTION_REPLAY, .reason = reason};
-
-    return walk(&where, filter, ret, reterr);
+    return ff_replay_where_at(client, filter, reason, FF_ABSENT_MS, ret, reterr);
 }

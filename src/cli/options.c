@@ -49,6 +49,7 @@ static const ff_opt flow_ls_takes[] = {FF_OPT_NAMESPACE, FF_OPT_KIND,   FF_OPT_S
                                        FF_OPT_LIMIT,     FF_OPT_CURSOR, FF_OPT_COUNT};
 static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
+static const ff_opt gc_takes[] = {FF_OPT_OLDER, FF_OPT_COUNT};
 static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_COUNT};
 static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
 static const ff_opt nothing[] = {FF_OPT_COUNT};
@@ -123,6 +124,13 @@ const struct ff_verb ff_verbs[] = {
      "Checks every invariant that the tables show. Reads only, safe on a live system. Exit status "
      "1 when something is wrong.",
      nothing, ff_run_fsck},
+    {"doctor", "", 0, 0,
+     "look at the store: settings, pooler, clocks, speed; and say what to change",
+     "Reads only. Exit status 1 when there is something to change.", nothing, ff_run_doctor},
+    {"gc", "", 0, 0, "remove what ended long ago, now",
+     "A server does the same by itself, about once a minute. Prints how many executions and flows "
+     "went.",
+     gc_takes, ff_run_gc},
     {"migrate", "", 0, 0, "bring the schema of the store up to date",
      "Prints the schema number before and after.", migrate_takes, ff_run_migrate},
     {"version", "", 0, 0, "print the version", "", nothing, ff_run_version},

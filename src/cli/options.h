@@ -58,6 +58,8 @@ int ff_run_flow_cancel(struct ff_cli *cli);
 int ff_run_lanes(struct ff_cli *cli);
 int ff_run_workers(struct ff_cli *cli);
 int ff_run_fsck(struct ff_cli *cli);
+int ff_run_gc(struct ff_cli *cli);
+int ff_run_doctor(struct ff_cli *cli);
 int ff_run_migrate(struct ff_cli *cli);
 int ff_run_version(struct ff_cli *cli);
 int ff_run_help(struct ff_cli *cli);

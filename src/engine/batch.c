@@ -72,6 +72,8 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
         batch->count++;
         bytes += job->bytes;
         job->want_from = batch->rows.want_count;
+        if (job->reply)
+            ff_reply_need(&work, &job->reply->in);
         job->type->need(&work, job->in);
         job->want_to = batch->rows.want_count;
     }
@@ -92,6 +94,24 @@ static void defer(struct ff_batch *batch, struct ff_job *job)
     batch->count--;
 }
 
+/* The op, unless its answer was kept earlier; and its answer, if that is to be kept. */
+static ff_status apply_once(struct ff_work *work, struct ff_job *job)
+{
+    struct ff_job_reply *const reply = job->reply;
+    struct ff_str body;
+    int32_t status;
+
+    if (!reply)
+        return job->type->apply(work, job->in, job->out, &job->error);
+    FF_TRY(ff_reply_look(work, &reply->in, &reply->out, &job->error));
+    if (reply->out.found)
+        return FF_OK;
+    FF_TRY(job->type->apply(work, job->in, job->out, &job->error));
+    FF_TRY(reply->render(job, &status, &body, &job->error));
+    ff_reply_keep(work, &reply->in, status, body);
+    return FF_OK;
+}
+
 static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t number,
                       const struct ff_batch_env *env)
 {
@@ -101,7 +121,7 @@ static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t numbe
     job->out = ff_arena_alloc(&job->arena, ff_max_size(job->type->out_bytes, 1));
     ff_rowset_op_begin(&batch->rows, number);
     if (job->out)
-        job->status = job->type->apply(&work, job->in, job->out, &job->error);
+        job->status = apply_once(&work, job);
     if (job->arena.failed)
         job->status = ff_fail(&job->error, FF_NO_MEMORY, "out of memory");
     if (job->status != FF_OK && !FF_MUTANT(no_undo))

@@ -11,8 +11,11 @@
 
 #include "base/list.h"
 #include "ops/op.h"
+#include "ops/reply.h"
 
 #include <stdatomic.h>
+
+struct ff_job;
 
 /* Who may still stop the job for certain. Moved by compare-and-swap where two threads meet. */
 typedef enum ff_job_stage {
@@ -21,6 +24,16 @@ typedef enum ff_job_stage {
     FF_JOB_ABANDONED, /* the caller has gone and was told "not applied" */
     FF_JOB_LATE,      /* the caller has gone while it was applied: never apply it again */
 } ff_job_stage;
+
+/* The answer to keep with the op, in its transaction; or the one that was kept earlier. */
+struct ff_job_reply {
+    struct ff_reply_in in;
+    /* Of an op that said FF_OK: what to keep, in the job's memory. On an executor's thread. */
+    ff_status (*render)(struct ff_job *job, int32_t *ret_status, struct ff_str *ret_body,
+                        struct ff_error *reterr);
+    void *ctx;
+    struct ff_reply_out out; /* `found`: the op was not applied, this is the answer */
+};
 
 struct ff_job {
     struct ff_list_node link;
@@ -38,7 +51,8 @@ struct ff_job {
     struct ff_error error;
     void (*done)(struct ff_job *job, void *ctx);
     void *ctx;
-    uint32_t tag; /* the owner's */
+    uint32_t tag;               /* the owner's */
+    struct ff_job_reply *reply; /* NULL: none */
     /* the engine's own */
     void (*inner_done)(struct ff_job *job, void *ctx); /* as given; `done` counts first */
     void *inner_ctx;

@@ -49,6 +49,7 @@ bool ff_answer_bytes(struct ff_request *request, int status, const char *content
         MHD_create_response_from_buffer(bytes.len, data, MHD_RESPMEM_PERSISTENT);
 
     (void)ff_answer_response(request, status, response);
+    request->text = bytes;
     ff_answer_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
     return true;
 }

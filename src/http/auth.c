@@ -72,9 +72,17 @@ static struct ff_str word(struct ff_str *rest, const char *ends)
     return found;
 }
 
+/* word() does not see that a list ends with its separator. */
+static bool ends_open(struct ff_str list)
+{
+    return list.len && list.ptr[list.len - 1] == ',';
+}
+
 static bool scopes_of(struct ff_str list, unsigned *ret)
 {
     *ret = 0;
+    if (ends_open(list))
+        return false;
     while (list.len) {
         const struct ff_str name = word(&list, ",");
         unsigned found = 0;
@@ -93,6 +101,8 @@ static bool namespaces_of(struct ff_arena *arena, struct ff_str list, struct ff_
 {
     size_t count = list.len ? 1 : 0;
 
+    if (ends_open(list))
+        return false;
     for (size_t i = 0; i < list.len; i++)
         count += list.ptr[i] == ',';
     token->namespaces = ff_arena_array(arena, count, sizeof(char *));
@@ -119,8 +129,9 @@ static ff_status token_of(struct ff_tokens *tokens, struct ff_str line, const ch
     const struct ff_str name = word(&line, " \t");
     const struct ff_str secret = word(&line, " \t");
 
-    if (!name.len || name.len > FF_NAMESPACE_BYTES_MAX)
-        return bad_line(reterr, source, number, "a token has a name of at most 128 bytes");
+    if (!name.len || name.len > FF_NAMESPACE_BYTES_MAX || !ff_str_is_printable_ascii(name))
+        return bad_line(reterr, source, number,
+                        "a token has a name of at most 128 printable characters");
     if (secret.len < FF_HTTP_TOKEN_BYTES_MIN || secret.len > FF_HTTP_TOKEN_BYTES_MAX ||
         !ff_str_is_printable_ascii(secret))
         return bad_line(reterr, source, number, "a token has 16 to 512 printable characters");

@@ -7,6 +7,10 @@
 
 #include "api/async.h"
 #include "base/error.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "http/key.h"
+#include "http/server-int.h"
 
 #include "base/banned.h"
 
@@ -16,9 +20,13 @@ struct bulk {
     struct ff_item_head *heads; /* why an item was not even tried */
     size_t made;                /* items that were */
     char *items;
+    const json_t *given;
+    bool has_key;
+    struct ff_reply_in key;
+    bool may_change; /* an item may have another answer next time */
 };
 
-static json_t *results_json(const struct bulk *bulk, const char *results, char *untried)
+static json_t *results_json(struct bulk *bulk, const char *results, char *untried)
 {
     const size_t bytes = bulk->route->type->result_bytes;
     json_t *const array = json_array();
@@ -31,6 +39,10 @@ static json_t *results_json(const struct bulk *bulk, const char *results, char *
             memcpy(untried, &bulk->heads[i], sizeof bulk->heads[i]);
             result = untried;
         } else {
+            const ff_status status = ((const struct ff_item_head *)result)->status;
+
+            bulk->may_change =
+                bulk->may_change || ff_status_retryable(status) || status == FF_OUTCOME_UNKNOWN;
             at++;
         }
         if (json_array_append_new(array, bulk->route->write(result)) != 0) {
@@ -43,12 +55,13 @@ static json_t *results_json(const struct bulk *bulk, const char *results, char *
 
 static bool answer(struct ff_request *request, const char *results)
 {
-    const struct bulk *const bulk = request->state;
+    struct bulk *const bulk = request->state;
     char *const untried = ff_arena_alloc(&request->arena, bulk->route->type->result_bytes);
     struct ff_json_maker made = ff_json_make();
 
     ff_json_put(&made, "results", untried ? results_json(bulk, results, untried) : NULL);
-    return ff_answer_json(request, 200, ff_json_made(&made));
+    (void)ff_answer_json(request, 200, ff_json_made(&made));
+    return bulk->has_key && !bulk->may_change ? ff_request_keep(request, &bulk->key) : true;
 }
 
 static bool after(struct ff_request *request)
@@ -79,8 +92,34 @@ static void read_items(struct ff_request *request, struct bulk *bulk, const json
                                      item, &head->error);
         if (head->status == FF_OK && route->check)
             head->status = route->check(request, item, &head->error);
+        if (head->status == FF_OK && bulk->has_key && route->seal)
+            head->status = route->seal(request, item, &bulk->key, i, &head->error);
         bulk->made += head->status == FF_OK;
     }
+}
+
+static bool run(struct ff_request *request)
+{
+    struct bulk *const bulk = request->state;
+
+    read_items(request, bulk, bulk->given);
+    if (!bulk->made)
+        return answer(request, NULL);
+    return !ff_request_start(request, bulk->route->type, bulk->items, bulk->made, after);
+}
+
+/* Whether the call was answered before; waits for the store. */
+static bool run_keyed(struct ff_request *request)
+{
+    const struct bulk *const bulk = request->state;
+    FF_AUTO(ff_answer_free) struct ff_kept kept = {0};
+    struct ff_error error;
+    const ff_status status =
+        ff_reply(request->server->client, &bulk->key, 0, ff_str_null(), &kept, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return kept.found ? ff_answer_kept(request, kept.status, kept.body) : run(request);
 }
 
 bool ff_bulk_run(struct ff_request *request, const struct ff_bulk_route *route, const json_t *items)
@@ -89,14 +128,17 @@ bool ff_bulk_run(struct ff_request *request, const struct ff_bulk_route *route, 
 
     if (!bulk)
         return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
-    *bulk = (struct bulk){.route = route, .count = json_array_size(items)};
+    *bulk = (struct bulk){.route = route, .count = json_array_size(items), .given = items};
     bulk->heads = ff_arena_array(&request->arena, bulk->count, sizeof *bulk->heads);
     bulk->items = ff_arena_array(&request->arena, bulk->count, route->item->bytes);
     request->state = bulk;
     if (!bulk->heads || !bulk->items)
         return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold %zu items", bulk->count);
-    read_items(request, bulk, items);
-    if (!bulk->made)
-        return answer(request, NULL);
-    return !ff_request_start(request, route->type, bulk->items, bulk->made, after);
+    if (!ff_request_key(request, &bulk->has_key, &bulk->key))
+        return true;
+    if (!bulk->has_key)
+        return run(request);
+    (void)ff_request_wait(request, NULL, INT64_MAX);
+    ff_request_go_on(request, run_keyed); /* on a thread that may wait */
+    return false;
 }

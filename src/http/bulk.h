@@ -7,6 +7,7 @@
 #define FF_HTTP_BULK_H
 
 #include "http/request.h"
+#include "ops/reply.h"
 
 struct ff_bulk_route {
     const struct ff_bulk_type *type;
@@ -14,6 +15,9 @@ struct ff_bulk_route {
     /* What the shape does not tell; may change the item. NULL: nothing. */
     ff_status (*check)(struct ff_request *request, void *item, struct ff_error *reterr);
     json_t *(*write)(const void *result);
+    /* Makes a repeat of the item harmless, for calls with a key; NULL: it is anyway. */
+    ff_status (*seal)(struct ff_request *request, void *item, const struct ff_reply_in *key,
+                      size_t index, struct ff_error *reterr);
 };
 
 /* Answers 200 {"results": [...]}. */

@@ -8,11 +8,14 @@
 #include <strings.h>
 
 #include "api/async.h"
+#include "base/encode.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "http/bulk.h"
 #include "http/handlers.h"
+#include "http/key.h"
 #include "http/server-int.h"
+#include "http/single.h"
 
 #include "base/banned.h"
 
@@ -60,6 +63,26 @@ static ff_status submission_check(struct ff_request *request, void *item, struct
     return FF_OK;
 }
 
+/* An item that brings neither an id nor a key of its own gets a key made of the call's. */
+static ff_status submission_seal(struct ff_request *request, void *item,
+                                 const struct ff_reply_in *key, size_t index,
+                                 struct ff_error *reterr)
+{
+    struct ff_submission *const submission = item;
+    uint8_t digest[FF_SHA256_BYTES];
+    char text[FF_HEX_TEXT_BYTES(sizeof digest)];
+    const struct ff_str made = ff_arena_printf(&request->arena, FF_STR_FMT "/" FF_STR_FMT "/%zu",
+                                               FF_STR_ARG(key->scope), FF_STR_ARG(key->key), index);
+
+    if (submission->idempotency_key || submission->execution_id)
+        return FF_OK;
+    FF_TRY(ff_arena_check(&request->arena, reterr));
+    FF_TRY(ff_sha256_of(made.ptr, made.len, digest, reterr));
+    ff_hex_encode(digest, sizeof digest, text);
+    submission->idempotency_key = ff_arena_printf(&request->arena, "call:%s", text).ptr;
+    return ff_arena_check(&request->arena, reterr);
+}
+
 static json_t *submitted_json(const void *result)
 {
     return ff_json_submitted(result);
@@ -70,23 +93,16 @@ static const struct ff_bulk_route submit_route = {
     .item = &ff_shape_submission,
     .check = submission_check,
     .write = submitted_json,
+    .seal = submission_seal,
 };
 
-static bool submitted(struct ff_request *request)
+static int write_submitted(const struct ff_request *request, const void *result, json_t **ret_json)
 {
-    struct ff_submitted result;
-    struct ff_error error;
-    char link[96];
-    const ff_status status = ff_async_take(request->async, &result, &error);
+    const struct ff_submitted *const submitted = result;
 
-    if (status != FF_OK)
-        return ff_answer_error(request, status, &error);
-    if (result.status != FF_OK)
-        return ff_answer_error(request, result.status, &result.error);
-    (void)ff_answer_json(request, result.created ? 201 : 200, ff_json_submitted(&result));
-    ff_execution_link(result.execution_id, "", link);
-    ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
-    return true;
+    (void)request;
+    *ret_json = ff_json_submitted(submitted);
+    return submitted->created ? 201 : 200;
 }
 
 bool ff_handle_execution_submit(struct ff_request *request)
@@ -105,7 +121,8 @@ bool ff_handle_execution_submit(struct ff_request *request)
     const ff_status status = submission_check(request, &item, &error);
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
-    return !ff_request_start(request, &ff_submit_type, &item, 1, submitted);
+    static const struct ff_single single = {.type = &ff_submit_type, .write = write_submitted};
+    return ff_single_run(request, &single, &item);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------
@@ -232,38 +249,32 @@ bool ff_handle_execution_explain(struct ff_request *request)
 /* ---- operating --------------------------------------------------------------------------------
  */
 
-static bool operated(struct ff_request *request)
+static int write_operated(const struct ff_request *request, const void *result, json_t **ret_json)
 {
-    struct ff_operated result;
-    struct ff_error error;
-    struct ff_json_maker made;
-    const ff_status status = ff_async_take(request->async, &result, &error);
+    const struct ff_operated *const operated = result;
+    struct ff_json_maker made = ff_json_make();
 
-    if (status != FF_OK)
-        return ff_answer_error(request, status, &error);
-    if (result.status != FF_OK)
-        return ff_answer_error(request, result.status, &result.error);
-    made = ff_json_make();
-    if (result.public_state)
-        ff_json_put_text(&made, "public_state", result.public_state);
+    if (operated->public_state)
+        ff_json_put_text(&made, "public_state", operated->public_state);
     if (request->route == &ff_routes[FF_ROUTE_EXECUTION_REPLAY])
-        ff_json_put_i64(&made, "generation", result.generation);
+        ff_json_put_i64(&made, "generation", operated->generation);
     if (request->route == &ff_routes[FF_ROUTE_EXECUTION_REVOKE])
-        ff_json_put_i64(&made, "lease_epoch", result.lease_epoch);
-    return ff_answer_json(request, 200, ff_json_made(&made));
+        ff_json_put_i64(&made, "lease_epoch", operated->lease_epoch);
+    *ret_json = ff_json_made(&made);
+    return 200;
 }
 
-static bool operate(struct ff_request *request, const struct ff_bulk_type *type,
+static bool operate(struct ff_request *request, const struct ff_single *single,
                     struct ff_operation *operation)
 {
     if (!ff_request_sees(request, request->params[0]))
         return true;
     operation->execution_id = request->params[0];
     operation->by = request->token ? request->token->name : NULL;
-    return !ff_request_start(request, type, operation, 1, operated);
+    return ff_single_run(request, single, operation);
 }
 
-static bool with_reason(struct ff_request *request, const struct ff_bulk_type *type)
+static bool with_reason(struct ff_request *request, const struct ff_single *single)
 {
     struct ff_operation operation = {0};
     struct ff_reason_body body;
@@ -271,43 +282,50 @@ static bool with_reason(struct ff_request *request, const struct ff_bulk_type *t
     if (!ff_request_body(request, &ff_shape_reason, &body))
         return true;
     operation.reason = body.reason;
-    return operate(request, type, &operation);
+    return operate(request, single, &operation);
 }
 
 bool ff_handle_execution_cancel(struct ff_request *request)
 {
-    return with_reason(request, &ff_cancel_type);
+    static const struct ff_single single = {.type = &ff_cancel_type, .write = write_operated};
+
+    return with_reason(request, &single);
 }
 
 bool ff_handle_execution_revoke(struct ff_request *request)
 {
-    return with_reason(request, &ff_revoke_type);
+    static const struct ff_single single = {.type = &ff_revoke_type, .write = write_operated};
+
+    return with_reason(request, &single);
 }
 
 bool ff_handle_execution_priority(struct ff_request *request)
 {
+    static const struct ff_single single = {.type = &ff_priority_type, .write = write_operated};
     struct ff_operation operation = {0};
     struct ff_priority_body body;
 
     if (!ff_request_body(request, &ff_shape_priority, &body))
         return true;
     operation.priority = body.priority;
-    return operate(request, &ff_priority_type, &operation);
+    return operate(request, &single, &operation);
 }
 
 bool ff_handle_execution_replay(struct ff_request *request)
 {
+    static const struct ff_single single = {.type = &ff_replay_type, .write = write_operated};
     struct ff_replay_request replay;
     struct ff_operation operation = {.replay = &replay};
 
     if (!ff_request_body(request, &ff_shape_replay, &replay))
         return true;
     replay.execution_id = request->params[0];
-    return operate(request, &ff_replay_type, &operation);
+    return operate(request, &single, &operation);
 }
 
 bool ff_handle_execution_tags(struct ff_request *request)
 {
+    static const struct ff_single single = {.type = &ff_tags_type, .write = write_operated};
     struct ff_operation operation = {0};
     struct ff_tags_body body;
     struct ff_tag_pair *tags;
@@ -323,34 +341,46 @@ bool ff_handle_execution_tags(struct ff_request *request)
         tags[body.set_count + i] = (struct ff_tag_pair){.name = body.remove[i]};
     operation.tags = tags;
     operation.tag_count = body.set_count + body.remove_count;
-    return operate(request, &ff_tags_type, &operation);
+    return operate(request, &single, &operation);
 }
 
 /* ---- by filter --------------------------------------------------------------------------------
  */
 
-static bool where(struct ff_request *request, __typeof__(ff_cancel_where) *call)
+static bool where(struct ff_request *request, __typeof__(ff_cancel_where_at) *call)
 {
+    FF_AUTO(ff_answer_free) struct ff_kept kept = {.begun_at_ms = FF_ABSENT_MS};
     struct ff_bulk_result result;
     struct ff_where_body body;
+    struct ff_reply_in key;
     struct ff_error error;
+    bool has_key = false;
 
     if (!ff_request_body(request, &ff_shape_where, &body) ||
-        !ff_request_namespace(request, body.filter.ns, &body.filter.ns))
+        !ff_request_namespace(request, body.filter.ns, &body.filter.ns) ||
+        !ff_request_key(request, &has_key, &key))
         return true;
-    const ff_status status =
-        call(request->server->client, &body.filter, body.reason, &result, &error);
+    ff_status status = FF_OK;
+    if (has_key)
+        status = ff_reply(request->server->client, &key, 0, ff_str_null(), &kept, &error);
+    if (status == FF_OK && kept.found)
+        return ff_answer_kept(request, kept.status, kept.body);
+    if (status == FF_OK)
+        status = call(request->server->client, &body.filter, body.reason, kept.begun_at_ms, &result,
+                      &error);
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
-    return ff_answer_json(request, 200, ff_json_bulk_result(&result));
+    (void)ff_answer_json(request, 200, ff_json_bulk_result(&result));
+    /* While there is more, the same key goes on with what there was at its first call. */
+    return has_key && !result.more ? ff_request_keep(request, &key) : true;
 }
 
 bool ff_handle_execution_cancel_where(struct ff_request *request)
 {
-    return where(request, ff_cancel_where);
+    return where(request, ff_cancel_where_at);
 }
 
 bool ff_handle_execution_replay_where(struct ff_request *request)
 {
-    return where(request, ff_replay_where);
+    return where(request, ff_replay_where_at);
 }

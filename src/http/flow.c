@@ -3,12 +3,11 @@
  * flow.c -- routes of flows.
  *
  * Tests: tests/e2e/test_http.py. */
-#include <stdio.h>
-
 #include "api/async.h"
 #include "base/macros.h"
 #include "http/handlers.h"
 #include "http/server-int.h"
+#include "http/single.h"
 
 #include "base/banned.h"
 
@@ -36,47 +35,24 @@ static bool sees_flow(struct ff_request *request)
 /* ---- making -----------------------------------------------------------------------------------
  */
 
-static void flow_drop(struct ff_request *request)
+static int write_made(const struct ff_request *request, const void *result, json_t **ret_json)
 {
-    ff_answer_free(&((struct ff_flow_answer *)request->state)->made);
-}
+    const struct ff_flow_answer *const answer = result;
 
-static bool flow_made(struct ff_request *request)
-{
-    struct ff_flow_answer *const answer = request->state;
-    struct ff_error error;
-    char link[64];
-    const ff_status status = ff_async_take(request->async, answer, &error);
-
-    request->drop = flow_drop;
-    if (status != FF_OK)
-        return ff_answer_error(request, status, &error);
-    if (answer->status != FF_OK)
-        return ff_answer_error(request, answer->status, &answer->error);
-    (void)ff_answer_json(request, answer->made.created ? 201 : 200,
-                         ff_json_flow_made(&answer->made));
-    (void)snprintf(link, sizeof link, "/v1/flows/%s", answer->made.flow_id);
-    ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
-    return true;
-}
-
-static bool make(struct ff_request *request, const struct ff_bulk_type *type,
-                 const struct ff_flow_request *flow)
-{
-    request->state = ff_arena_alloc(&request->arena, sizeof(struct ff_flow_answer));
-    if (!request->state)
-        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
-    return !ff_request_start(request, type, flow, 1, flow_made);
+    (void)request;
+    *ret_json = ff_json_flow_made(&answer->made);
+    return answer->made.created ? 201 : 200;
 }
 
 bool ff_handle_flow_create(struct ff_request *request)
 {
+    static const struct ff_single single = {.type = &ff_flow_create_type, .write = write_made};
     struct ff_flow_request flow;
 
     if (!ff_request_body(request, &ff_shape_flow, &flow) ||
         !ff_request_namespace(request, flow.ns, &flow.ns))
         return true;
-    return make(request, &ff_flow_create_type, &flow);
+    return ff_single_run(request, &single, &flow);
 }
 
 /* Whoever may only work may grow a flow while some member of it is being worked on. */
@@ -103,13 +79,14 @@ static bool may_grow(struct ff_request *request)
 
 bool ff_handle_flow_grow(struct ff_request *request)
 {
+    static const struct ff_single single = {.type = &ff_flow_grow_type, .write = write_made};
     struct ff_flow_request flow;
 
     if (!ff_request_body(request, &ff_shape_growth, &flow) || !sees_flow(request) ||
         !may_grow(request))
         return true;
     flow.flow_id = request->params[0];
-    return make(request, &ff_flow_grow_type, &flow);
+    return ff_single_run(request, &single, &flow);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------
@@ -156,49 +133,37 @@ bool ff_handle_flow_get(struct ff_request *request)
 /* ---- cancelling -------------------------------------------------------------------------------
  */
 
-static void ended_drop(struct ff_request *request)
+static int write_ended(const struct ff_request *request, const void *result, json_t **ret_json)
 {
-    ff_answer_free(&((struct ff_flow_ended *)request->state)->cancelled);
+    const struct ff_flow_ended *const ended = result;
+
+    (void)request;
+    *ret_json = ff_json_flow_cancelled(&ended->cancelled);
+    return 200;
 }
 
-static bool answer_ended(struct ff_request *request)
+static bool await_end(struct ff_request *request)
 {
-    const struct ff_flow_ended *const ended = request->state;
-
-    return ff_answer_json(request, 200, ff_json_flow_cancelled(&ended->cancelled));
-}
-
-static bool flow_ended(struct ff_request *request)
-{
-    struct ff_flow_ended *const ended = request->state;
     struct ff_wait_query query;
-    struct ff_error error;
-    const ff_status status = ff_async_take(request->async, ended, &error);
 
-    request->drop = ended_drop;
-    if (status != FF_OK)
-        return ff_answer_error(request, status, &error);
-    if (ended->status != FF_OK)
-        return ff_answer_error(request, ended->status, &ended->error);
     if (!ff_request_query(request, &ff_shape_wait_query, &query))
         return true;
-    return ff_request_await(request, request->params[0], true, query.wait_ms, answer_ended);
+    return ff_request_await(request, request->params[0], true, query.wait_ms, ff_single_answer);
 }
 
 bool ff_handle_flow_cancel(struct ff_request *request)
 {
+    static const struct ff_single single = {
+        .type = &ff_flow_cancel_type, .write = write_ended, .then = await_end};
     struct ff_json_flow_cancel body;
     struct ff_wait_query query;
 
     if (!ff_request_body(request, &ff_shape_flow_cancel, &body) ||
         !ff_request_query(request, &ff_shape_wait_query, &query) || !sees_flow(request))
         return true;
-    request->state = ff_arena_alloc(&request->arena, sizeof(struct ff_flow_ended));
-    if (!request->state)
-        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
     const struct ff_flow_ending item = {.flow_id = request->params[0],
                                         .reason = body.reason,
                                         .policy = body.policy,
                                         .by = request->token ? request->token->name : NULL};
-    return !ff_request_start(request, &ff_flow_cancel_type, &item, 1, flow_ended);
+    return ff_single_run(request, &single, &item);
 }

@@ -23,10 +23,10 @@
 #define FF_HTTP_HEAD_MS  10000 /* request line: end of the headers */
 #define FF_HTTP_BODY_MS  60000 /* headers: end of the body */
 #define FF_HTTP_SEND_MS  60000 /* answer is there: client has read it */
+#define FF_HTTP_RATE     16    /* bytes per ms that a client must manage; added to the two above */
 #define FF_HTTP_STALL_MS 60000 /* event stream: nothing could be written */
 
 #define FF_HTTP_SSE_COMMENT_MS 15000             /* proxies close what is silent for a minute */
-#define FF_HTTP_SSE_BYTES_MAX  (256 << 10)       /* of one piece of an event stream */
 #define FF_HTTP_REPLY_KEEP_MS  INT64_C(86400000) /* stored answers of an Idempotency-Key */
 
 #define FF_HTTP_WORK_THREADS 2 /* parse requests, write answers: no store call */

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "http/handlers.h"
 #include "http/server-int.h"
+#include "http/single.h"
 
 #include "base/banned.h"
 
@@ -24,39 +25,29 @@ bool ff_handle_lane_list(struct ff_request *request)
     return ff_answer_json(request, 200, ff_json_lanes(&list));
 }
 
-static bool lane_changed(struct ff_request *request)
+static int write_lane(const struct ff_request *request, const void *result, json_t **ret_json)
 {
-    const struct ff_operation *const operation = request->state;
-    struct ff_operated result;
-    struct ff_error error;
-    struct ff_json_maker made;
-    const ff_status status = ff_async_take(request->async, &result, &error);
+    struct ff_json_maker made = ff_json_make();
 
-    if (status != FF_OK)
-        return ff_answer_error(request, status, &error);
-    if (result.status != FF_OK)
-        return ff_answer_error(request, result.status, &result.error);
-    made = ff_json_make();
-    ff_json_put_text(&made, "lane", operation->execution_id);
-    ff_json_put_bool(&made, "paused", operation->paused);
-    return ff_answer_json(request, 200, ff_json_made(&made));
+    (void)result;
+    ff_json_put_text(&made, "lane", request->params[0]);
+    ff_json_put_bool(&made, "paused", request->route == &ff_routes[FF_ROUTE_LANE_PAUSE]);
+    *ret_json = ff_json_made(&made);
+    return 200;
 }
 
 static bool lane_change(struct ff_request *request, bool paused)
 {
-    struct ff_operation *const operation = ff_arena_alloc(&request->arena, sizeof *operation);
+    static const struct ff_single single = {.type = &ff_lane_type, .write = write_lane};
     struct ff_reason_body body;
 
-    if (!operation)
-        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
     if (!ff_request_body(request, &ff_shape_reason, &body))
         return true;
-    *operation = (struct ff_operation){.execution_id = request->params[0],
-                                       .by = request->token ? request->token->name : NULL,
-                                       .reason = body.reason,
-                                       .paused = paused};
-    request->state = operation;
-    return !ff_request_start(request, &ff_lane_type, operation, 1, lane_changed);
+    const struct ff_operation operation = {.execution_id = request->params[0],
+                                           .by = request->token ? request->token->name : NULL,
+                                           .reason = body.reason,
+                                           .paused = paused};
+    return ff_single_run(request, &single, &operation);
 }
 
 bool ff_handle_lane_pause(struct ff_request *request)

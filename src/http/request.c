@@ -85,7 +85,8 @@ void ff_request_free(struct ff_request *request)
 
 static enum MHD_Result send_answer(struct ff_request *request)
 {
-    ff_link_allow(request->server, request->conn, FF_HTTP_SEND_MS);
+    ff_link_allow(request->server, request->conn,
+                  FF_HTTP_SEND_MS + (int64_t)request->text.len / FF_HTTP_RATE);
     if (!request->response)
         return MHD_NO;
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
@@ -140,7 +141,8 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
     case FF_REQUEST_HEAD:
         (void)snprintf(request->method, sizeof request->method, "%s", method);
         request->stage = FF_REQUEST_BODY;
-        ff_link_allow(request->server, request->conn, FF_HTTP_BODY_MS);
+        ff_link_allow(request->server, request->conn,
+                      FF_HTTP_BODY_MS + (int64_t)request->server->body_bytes_max / FF_HTTP_RATE);
         ff_request_admit(request);
         return MHD_YES;
     case FF_REQUEST_BODY:

@@ -85,7 +85,8 @@ struct ff_request {
     /* the answer */
     int status;
     struct MHD_Response *response;
-    bool quiet; /* not worth a line in the log */
+    struct ff_str text; /* its bytes, if it is not a stream */
+    bool quiet;         /* not worth a line in the log */
 };
 
 /* --- handlers use these ---------------------------------------------------------------------- */

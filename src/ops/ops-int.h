@@ -10,6 +10,7 @@
 #include "ops/execution.h"
 #include "ops/flow.h"
 #include "ops/op.h"
+#include "ops/reply.h"
 
 /* The answer of ops that only say yes or no. */
 struct ff_no_out {
@@ -41,6 +42,7 @@ struct ff_no_out {
     X(hop,       find,     ff_find_in,         ff_find_out)          \
     X(group,     drain,    ff_group_drain_in,  ff_drain_out)         \
     X(lane,      pause,    ff_lane_pause_in,   ff_no_out)            \
+    X(reply,     keep,     ff_reply_keep_in,   ff_reply_keep_out)    \
     X(worker,    touch,    ff_worker_touch_in, ff_no_out)            \
     X(timer,     fire,     ff_timer_in,        ff_timer_out)         \
     X(retention, sweep,    ff_retention_in,    ff_retention_out)     \

@@ -63,6 +63,69 @@ class Http(unittest.TestCase):
     def link(execution_id):
         return "/v1/executions/" + execution_id.replace("{", "").replace("}", "")
 
+    # -- Idempotency-Key -------------------------------------------------------------------------
+
+    def keyed(self, path, body, key, again=None, **options):
+        """The same twice: the second answer is the first one."""
+        headers = {"Idempotency-Key": key}
+        first = self.http.post(path, body, headers=headers, **options)
+        second = self.http.post(path, body if again is None else again, headers=headers)
+        self.assertEqual((first.status, first.body), (second.status, second.body))
+        self.assertEqual((None, "true"), (first.headers["Idempotent-Replay"],
+                                          second.headers["Idempotent-Replay"]))
+        self.assertEqual(first.headers["Location"], second.headers["Location"])
+        return first
+
+    def test_keys_repeat_the_first_answer(self):
+        key = self.lane + "-" + "k" * 200
+        body = {"kind": "k", "lane": self.lane}
+        made = self.keyed("/v1/executions", body, key,
+                          again={"lane": self.lane, "priority": 0, "kind": "k", "tags": None,
+                                 "namespace": "default"})
+        self.assertEqual((201, True), (made.status, made.json["created"]))
+        other = self.http.post("/v1/executions", {**body, "kind": "j"},
+                               headers={"Idempotency-Key": key})
+        self.problem(other, 422, "key_reused", "Idempotency-Key")
+        link = made.headers["Location"]
+        self.assertEqual(1, len(self.http.get(f"/v1/executions?lane={self.lane}").json[
+            "executions"]))
+        self.keyed(link + "/priority", {"priority": 7}, key)
+        self.keyed(link + "/tags", {"set": {"a": "b"}}, key)
+        self.keyed(link + "/cancel", {"reason": "r"}, key)
+        done = self.keyed(link + "/replay", {}, key)
+        self.assertEqual(1, done.json["generation"])
+        self.assertEqual(1, self.http.get(link).json["replay_count"])
+        self.keyed(f"/v1/lanes/{self.lane}/pause", {"reason": "r"}, key)
+        self.keyed(f"/v1/lanes/{self.lane}/resume", {}, key)
+        flow = self.keyed("/v1/flows", {"nodes": [{"name": "a", "kind": "k"}], "edges": []}, key)
+        self.assertEqual(201, flow.status)
+        self.keyed(flow.headers["Location"] + "/grow",
+                   {"nodes": [{"name": "b", "kind": "k"}], "edges": []}, key)
+        self.keyed(flow.headers["Location"] + "/cancel", {"policy": "cancel_all"}, key)
+        # An error is no answer to keep: the next try may go better.
+        again = self.http.post(link + "/revoke-lease", {}, headers={"Idempotency-Key": key})
+        self.problem(again, 409, "not_leased")
+        self.problem(self.http.post("/v1/executions", body, headers={"Idempotency-Key": "x" * 256}),
+                     400, "invalid", "Idempotency-Key")
+
+    def test_a_key_covers_a_bulk_call(self):
+        items = [{"kind": "k", "lane": self.lane}] * 3 + [{"kind": 1}]
+        made = self.keyed("/v1/executions", {"executions": items}, self.lane)
+        self.assertEqual(3, len({r["execution_id"] for r in made.json["results"][:3]}))
+        self.problem(self.http.post("/v1/executions", {"executions": items[:2]},
+                                    headers={"Idempotency-Key": self.lane}), 422, "key_reused")
+        where = {"filter": {"lane": self.lane}, "reason": "r"}
+        done = self.keyed("/v1/executions:cancel", where, self.lane)
+        self.assertEqual((3, 3), (done.json["matched"], done.json["done"]))
+        self.submit()
+        again = self.http.post("/v1/executions:cancel", where,
+                               headers={"Idempotency-Key": self.lane})
+        self.assertEqual(done.body, again.body)
+        self.assertEqual(1, len(self.http.get(
+            f"/v1/executions?lane={self.lane}&state=waiting").json["executions"]))
+        done = self.keyed("/v1/executions:replay", where, self.lane)
+        self.assertEqual(3, done.json["done"])
+
     # -- executions ------------------------------------------------------------------------------
 
     def test_submit_claim_complete_result(self):

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * key.c -- Idempotency-Key: what makes two requests the same.
+ *
+ * Tests: tests/e2e/test_http.py. */
+#include "http/key.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/async.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "base/str.h"
+#include "http/handlers.h"
+#include "http/limits.h"
+#include "http/server-int.h"
+
+#include "base/banned.h"
+
+/* ---- the request with its defaults filled in --------------------------------------------------
+ */
+
+static json_t *normal_object(const struct ff_shape *shape, const json_t *json);
+
+static json_t *normal_array(const struct ff_shape *shape, const json_t *json)
+{
+    json_t *const array = json_array();
+
+    for (size_t i = 0; i < json_array_size(json); i++)
+        (void)json_array_append_new(array, normal_object(shape, json_array_get(json, i)));
+    return array;
+}
+
+static json_t *normal_value(const struct ff_field *field, json_t *value)
+{
+    if (field->shape && json_is_object(value))
+        return normal_object(field->shape, value);
+    if (field->shape && json_is_array(value))
+        return normal_array(field->shape, value);
+    return json_incref(value);
+}
+
+/* Defaults that are said and defaults that are not are the same request; so is null. */
+static json_t *normal_object(const struct ff_shape *shape, const json_t *json)
+{
+    json_t *const object = json_object();
+
+    if (!json_is_object(json)) {
+        json_decref(object);
+        return json_incref((json_t *)(uintptr_t)json);
+    }
+    for (size_t i = 0; i < shape->count; i++) {
+        const struct ff_field *const field = &shape->fields[i];
+        json_t *const value = json_object_get(json, field->name);
+
+        if (value && !json_is_null(value))
+            (void)json_object_set_new(object, field->name, normal_value(field, value));
+        else if (field->standard)
+            (void)json_object_set_new(object, field->name,
+                                      json_loads(field->standard, JSON_DECODE_ANY, NULL));
+    }
+    return object;
+}
+
+static ff_status hash_of(const struct ff_request *request, const json_t *body,
+                         uint8_t hash[FF_SHA256_BYTES], struct ff_error *reterr)
+{
+    const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
+    char *const text = json_dumps(body, flags);
+    char *const query = json_dumps(request->query, flags);
+    struct ff_sha256 sha = {0};
+    ff_status status = text && query ? ff_sha256_init(&sha, reterr)
+                                     : ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
+
+    if (status == FF_OK) {
+        for (size_t i = 0; i < FF_ROUTE_PARAMS_MAX && request->params[i]; i++)
+            ff_sha256_add(&sha, request->params[i], strlen(request->params[i]) + 1);
+        ff_sha256_add(&sha, text, strlen(text) + 1);
+        ff_sha256_add(&sha, query, strlen(query) + 1);
+        status = ff_sha256_finish(&sha, hash, reterr);
+    }
+    ff_sha256_done(&sha);
+    free(text);
+    free(query);
+    return status;
+}
+
+/* ---- keys --------------------------------------------------------------------------------------
+ */
+
+bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_in *ret)
+{
+    const struct ff_route *const route = request->route;
+    const struct ff_str key = ff_str_of(
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Idempotency-Key"));
+    const bool is_bulk = route->bulk && ff_reader_has(request->body, "executions");
+    const struct ff_shape *const shape = is_bulk ? route->bulk : route->body;
+    struct ff_error error;
+
+    *ret_has = key.ptr && route->flags & FF_ROUTE_KEYED;
+    if (!*ret_has)
+        return true;
+    if (!key.len || key.len > FF_KEY_BYTES_MAX || !ff_str_is_printable_ascii(key))
+        return !ff_answer_fail(request, FF_INVALID, "Idempotency-Key",
+                               "a key has 1 to %d printable characters", FF_KEY_BYTES_MAX);
+    json_t *const body = normal_object(shape, request->body);
+    const char *const ns = json_string_value(json_object_get(body, "namespace"));
+    *ret = (struct ff_reply_in){.key = key, .keep_ms = FF_HTTP_REPLY_KEEP_MS};
+    ret->scope =
+        ff_arena_printf(&request->arena, "%s/%s/%s", request->token ? request->token->name : "-",
+                        ns ? ns : "-", route->name);
+    ff_status status = ff_arena_check(&request->arena, &error);
+    if (status == FF_OK)
+        status = hash_of(request, body, ret->hash, &error);
+    json_decref(body);
+    return status == FF_OK || !ff_answer_error(request, status, &error);
+}
+
+bool ff_request_keep(struct ff_request *request, const struct ff_reply_in *key)
+{
+    FF_AUTO(ff_answer_free) struct ff_kept kept = {0};
+    struct ff_error error;
+    const ff_status status =
+        ff_reply(request->server->client, key, request->status, request->text, &kept, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    return kept.found ? ff_answer_kept(request, kept.status, kept.body) : true;
+}
+
+void ff_answer_location(struct ff_request *request, const json_t *json)
+{
+    const char *const execution_id = json_string_value(json_object_get(json, "execution_id"));
+    const char *const flow_id = json_string_value(json_object_get(json, "flow_id"));
+    char link[96];
+
+    if (execution_id)
+        ff_execution_link(execution_id, "", link);
+    else if (flow_id)
+        (void)snprintf(link, sizeof link, "/v1/flows/%.40s", flow_id);
+    else
+        return;
+    ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
+}
+
+bool ff_answer_kept(struct ff_request *request, int32_t status, struct ff_str body)
+{
+    const struct ff_str text = ff_arena_str(&request->arena, body);
+    json_t *json = NULL;
+
+    if (!text.ptr)
+        return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the answer");
+    (void)ff_answer_bytes(request, status, "application/json", text);
+    ff_answer_header(request, "Idempotent-Replay", "true");
+    if (ff_json_parse(text, &json, NULL) == FF_OK)
+        ff_answer_location(request, json);
+    json_decref(json);
+    return true;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_http.c -- tokens, hosts, paths: what the server decides before anything else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/macros.h"
+#include "base/str.h"
+#include "http/auth.h"
+#include "http/routes.h"
+
+#define LONG "0123456789abcdef"
+
+static void test_http__tokens_are_read_and_found(void **state)
+{
+    struct ff_tokens tokens;
+    struct ff_error error;
+    const struct ff_token *found;
+
+    (void)state;
+    ff_tokens_init(&tokens);
+    assert_int_equal(
+        FF_OK, ff_tokens_read(&tokens,
+                              FF_STR("# who\n\n ci\t" LONG "A  read,submit  # notes\nall " LONG
+                                     "B admin\r\nns " LONG "C work a,b\n"),
+                              "test", &error));
+    assert_int_equal(3, tokens.count);
+    found = ff_tokens_find(&tokens, "Bearer " LONG "A");
+    assert_non_null(found);
+    assert_string_equal("ci", found->name);
+    assert_int_equal(FF_SCOPE_READ | FF_SCOPE_SUBMIT, found->scopes);
+    assert_true(ff_token_allows(found, "anything"));
+    found = ff_tokens_find(&tokens, "bearer " LONG "C");
+    assert_true(ff_token_allows(found, "b"));
+    assert_false(ff_token_allows(found, "c"));
+    assert_false(ff_token_allows(found, NULL));
+    assert_null(ff_tokens_find(&tokens, "Bearer " LONG));
+    assert_null(ff_tokens_find(&tokens, "Basic " LONG "A"));
+    assert_null(ff_tokens_find(&tokens, NULL));
+    ff_tokens_done(&tokens);
+}
+
+static void test_http__bad_token_lines_are_refused(void **state)
+{
+    static const char *const lines[] = {
+        "ci",
+        "ci 0123456789abcde read", /* one too short */
+        "ci " LONG,
+        "ci " LONG " root",
+        "ci " LONG " read,",
+        "ci " LONG " read a,,b",
+        "ci " LONG " read a b",
+        "ci " LONG " read a,",
+    };
+    struct ff_error error;
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(lines); i++) {
+        struct ff_tokens tokens;
+
+        ff_tokens_init(&tokens);
+        if (ff_tokens_read(&tokens, ff_str_of(lines[i]), "test", &error) == FF_OK)
+            fail_msg("accepted: %s", lines[i]);
+        assert_null(strstr(error.message, LONG));
+        ff_tokens_done(&tokens);
+    }
+}
+
+static void test_http__hosts_are_split(void **state)
+{
+    static const struct {
+        const char *text, *host;
+        int port;
+        bool loopback;
+    } good[] = {
+        {"localhost:9090", "localhost", 9090, true},
+        {"LocalHost", "localhost", 0, true},
+        {"127.9.9.9:1", "127.9.9.9", 1, true},
+        {"[::1]:80", "::1", 80, true},
+        {"[::1]", "::1", 0, true},
+        {"128.0.0.1", "128.0.0.1", 0, false},
+        {"localhost.evil.example", "localhost.evil.example", 0, false},
+        {"[fe80::1]", "fe80::1", 0, false},
+    };
+    static const char *const bad[] = {"", ":80", "a:", "a:x", "a:65536", "[::1", "[::1]x", "[]"};
+    char host[256];
+    int port;
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(good); i++) {
+        assert_true(ff_host_split(ff_str_of(good[i].text), host, &port));
+        assert_string_equal(good[i].host, host);
+        assert_int_equal(good[i].port, port);
+        assert_int_equal(good[i].loopback, ff_host_is_loopback(host));
+    }
+    for (size_t i = 0; i < FF_ARRAY_LEN(bad); i++)
+        if (ff_host_split(ff_str_of(bad[i]), host, &port))
+            fail_msg("accepted: '%s'", bad[i]);
+}
+
+static void test_http__paths_find_their_routes(void **state)
+{
+    const char *params[2] = {NULL, NULL};
+    const char *allow = NULL;
+    struct ff_arena arena;
+    const struct ff_route *route;
+
+    (void)state;
+    ff_arena_init(&arena, 1024, 1 << 20);
+    route = ff_route_find("GET", "/v1/executions/%7Bfp%3A7%7D%3Aabc", &arena, params, &allow);
+    assert_ptr_equal(&ff_routes[FF_ROUTE_EXECUTION_GET], route);
+    assert_string_equal("{fp:7}:abc", params[0]);
+    route = ff_route_find("POST", "/v1/lanes/a%2Fb%25/pause", &arena, params, &allow);
+    assert_ptr_equal(&ff_routes[FF_ROUTE_LANE_PAUSE], route);
+    assert_string_equal("a/b%", params[0]);
+    route = ff_route_find("HEAD", "/livez", &arena, params, &allow);
+    assert_ptr_equal(&ff_routes[FF_ROUTE_LIVEZ], route);
+    assert_null(ff_route_find("DELETE", "/v1/executions", &arena, params, &allow));
+    assert_string_equal("POST, GET, HEAD", allow);
+    for (size_t i = 0; i < FF_ROUTE_COUNT; i++)
+        assert_ptr_equal(&ff_routes[i], ff_route_find(ff_routes[i].method, ff_routes[i].path,
+                                                      &arena, params, &allow));
+    static const char *const nowhere[] = {"",
+                                          "v1",
+                                          "/v1/executions/",
+                                          "/v1//x",
+                                          "/livez/",
+                                          "/v1/executions/%zz",
+                                          "/v1/executions/%00",
+                                          "/v1/executions/a/b/c"};
+    for (size_t i = 0; i < FF_ARRAY_LEN(nowhere); i++) {
+        assert_null(ff_route_find("GET", nowhere[i], &arena, params, &allow));
+        assert_null(allow);
+    }
+    ff_arena_done(&arena);
+}
+
+static void test_http__texts_are_decoded_strictly(void **state)
+{
+    struct ff_arena arena;
+
+    (void)state;
+    ff_arena_init(&arena, 1024, 1 << 20);
+    assert_string_equal("a b+c", ff_url_decode(&arena, FF_STR("a+b%2Bc"), true));
+    assert_string_equal("a+b", ff_url_decode(&arena, FF_STR("a+b"), false));
+    assert_string_equal("\xc3\xa4", ff_url_decode(&arena, FF_STR("%C3%a4"), false));
+    assert_null(ff_url_decode(&arena, FF_STR("%"), false));
+    assert_null(ff_url_decode(&arena, FF_STR("%4"), false));
+    assert_null(ff_url_decode(&arena, FF_STR("%00"), false));
+    assert_null(ff_url_decode(&arena, FF_STR("%ff"), false));
+    ff_arena_done(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_http__tokens_are_read_and_found),
+        cmocka_unit_test(test_http__bad_token_lines_are_refused),
+        cmocka_unit_test(test_http__hosts_are_split),
+        cmocka_unit_test(test_http__paths_find_their_routes),
+        cmocka_unit_test(test_http__texts_are_decoded_strictly),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
