@@ -16,6 +16,8 @@
 #include "base/macros.h"
 #include "base/uuid.h"
 
+#include "store/wrap.h"
+
 #include "base/banned.h"
 
 #define REPAIR_MS 5000 /* for the rollback behind a lie */
@@ -28,8 +30,7 @@ struct lie {
 };
 
 struct fault_store {
-    struct ff_store base;
-    struct ff_store *inner;
+    struct ff_wrap_store wrap;
     struct ff_fault fault;
     pthread_mutex_t lock; /* guards the rest */
     struct ff_fault_counts counts;
@@ -37,9 +38,7 @@ struct fault_store {
 };
 
 struct fault_session {
-    struct ff_session base;
-    struct ff_session *inner;
-    struct fault_store *store;
+    struct ff_wrap_session wrap;
     struct ff_uuid batch_id; /* of the last LOAD */
     ff_fault_verdict verdict;
     bool running; /* the call under way has reached the inner session */
@@ -47,12 +46,17 @@ struct fault_session {
 
 static struct fault_store *store_of(struct ff_store *base)
 {
-    return ff_container_of(base, struct fault_store, base);
+    return ff_container_of(base, struct fault_store, wrap.base);
 }
 
 static struct fault_session *session_of(struct ff_session *base)
 {
-    return ff_container_of(base, struct fault_session, base);
+    return ff_container_of(base, struct fault_session, wrap.base);
+}
+
+static struct fault_store *owner_of(const struct fault_session *s)
+{
+    return store_of(&s->wrap.store->base);
 }
 
 static ff_fault_verdict decide(struct fault_store *store, const struct ff_call *call)
@@ -78,10 +82,10 @@ static void remember(struct fault_session *s, bool committed)
         return; /* the batch then stays in doubt, which is allowed too */
     lie->batch_id = s->batch_id;
     lie->committed = committed;
-    pthread_mutex_lock(&s->store->lock);
-    lie->next = s->store->lies;
-    s->store->lies = lie;
-    pthread_mutex_unlock(&s->store->lock);
+    pthread_mutex_lock(&owner_of(s)->lock);
+    lie->next = owner_of(s)->lies;
+    owner_of(s)->lies = lie;
+    pthread_mutex_unlock(&owner_of(s)->lock);
 }
 
 /* True if the answer is known here. The newest lie counts: a batch keeps its id when rerun. */
@@ -89,17 +93,17 @@ static bool resolve(struct fault_session *s, struct ff_call *call)
 {
     const struct lie *lie;
 
-    if (strcmp(s->store->base.facts.kind, "sqlite") != 0)
+    if (strcmp(owner_of(s)->wrap.base.facts.kind, "sqlite") != 0)
         return false;
-    pthread_mutex_lock(&s->store->lock);
-    for (lie = s->store->lies; lie; lie = lie->next)
+    pthread_mutex_lock(&owner_of(s)->lock);
+    for (lie = owner_of(s)->lies; lie; lie = lie->next)
         if (ff_uuid_eq(lie->batch_id, call->batch_id))
             break;
     if (lie) {
         call->committed = lie->committed;
         call->outcome = FF_CALLED_OK;
     }
-    pthread_mutex_unlock(&s->store->lock);
+    pthread_mutex_unlock(&owner_of(s)->lock);
     return lie != NULL;
 }
 
@@ -108,7 +112,7 @@ static void repair(struct fault_session *s)
 {
     struct ff_call rollback = {.kind = FF_CALL_ROLLBACK};
 
-    ff_session_run(s->inner, &rollback, REPAIR_MS);
+    ff_session_run(s->wrap.inner, &rollback, REPAIR_MS);
 }
 
 static void report(struct fault_session *s, struct ff_call *call, ff_called outcome)
@@ -156,7 +160,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
 
     if (call->kind == FF_CALL_LOAD)
         s->batch_id = call->batch_id;
-    s->verdict = decide(s->store, call);
+    s->verdict = decide(owner_of(s), call);
     s->running = false;
     if (s->verdict != FF_FAULT_RUN && s->verdict != FF_FAULT_AFTER) {
         fail_before(s, call);
@@ -165,7 +169,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
             fail_after(s, call);
     } else {
         s->running = true;
-        s->inner->ops->start(s->inner, call);
+        s->wrap.inner->ops->start(s->wrap.inner, call);
     }
 }
 
@@ -175,7 +179,7 @@ static bool session_finish(struct ff_session *base, struct ff_call *call)
 
     if (!s->running)
         return true;
-    if (!s->inner->ops->finish(s->inner, call))
+    if (!s->wrap.inner->ops->finish(s->wrap.inner, call))
         return false;
     s->running = false;
     if (s->verdict == FF_FAULT_AFTER)
@@ -188,7 +192,7 @@ static void session_wait(struct ff_session *base, int64_t timeout_ms)
     struct fault_session *const s = session_of(base);
 
     if (s->running)
-        s->inner->ops->wait(s->inner, timeout_ms);
+        s->wrap.inner->ops->wait(s->wrap.inner, timeout_ms);
 }
 
 static void session_abandon(struct ff_session *base, struct ff_call *call)
@@ -196,67 +200,24 @@ static void session_abandon(struct ff_session *base, struct ff_call *call)
     struct fault_session *const s = session_of(base);
 
     if (s->running)
-        s->inner->ops->abandon(s->inner, call);
+        s->wrap.inner->ops->abandon(s->wrap.inner, call);
     s->running = false;
-}
-
-static void session_free(struct ff_session *base)
-{
-    struct fault_session *const s = session_of(base);
-
-    s->inner->ops->free(s->inner);
-    ff_free(s);
 }
 
 static ff_status store_session_new(struct ff_store *base, struct ff_session **ret,
                                    struct ff_error *reterr)
 {
     static const struct ff_session_ops ops = {session_start, session_finish, session_wait,
-                                              session_abandon, session_free};
-    struct fault_store *const store = store_of(base);
-    struct fault_session *const s = ff_calloc(1, sizeof *s);
-    ff_status status;
+                                              session_abandon, ff_wrap_session_free};
 
-    if (!s)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a session");
-    s->base.ops = &ops;
-    s->store = store;
-    status = store->inner->ops->session_new(store->inner, &s->inner, reterr);
-    if (status != FF_OK) {
-        ff_free(s);
-        return status;
-    }
-    *ret = &s->base;
-    return FF_OK;
-}
-
-static void store_notify(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    inner->ops->notify(inner);
-}
-
-static bool store_notified(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->notified(inner);
-}
-
-static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret_from,
-                               int32_t *ret_to, struct ff_error *reterr)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->migrate(inner, dry_run, ret_from, ret_to, reterr);
+    return ff_wrap_session_new(base, sizeof(struct fault_session), &ops, ret, reterr);
 }
 
 static void store_free(struct ff_store *base)
 {
     struct fault_store *const store = store_of(base);
 
-    ff_store_free(store->inner);
+    ff_store_free(store->wrap.inner);
     while (store->lies) {
         struct lie *const next = store->lies->next;
 
@@ -269,18 +230,18 @@ static void store_free(struct ff_store *base)
 
 struct ff_store *ff_store_fault_new(struct ff_store *inner, const struct ff_fault *fault)
 {
-    static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate, store_free};
+    static const struct ff_store_ops ops = {store_session_new, ff_wrap_notify, ff_wrap_notified,
+                                            ff_wrap_migrate, store_free};
     struct fault_store *const store = ff_calloc(1, sizeof *store);
 
     if (!store)
         return NULL;
-    store->base.ops = &ops;
-    store->base.facts = inner->facts;
-    store->inner = inner;
+    store->wrap.base.ops = &ops;
+    store->wrap.base.facts = inner->facts;
+    store->wrap.inner = inner;
     store->fault = *fault;
     pthread_mutex_init(&store->lock, NULL);
-    return &store->base;
+    return &store->wrap.base;
 }
 
 void ff_store_fault_counts(struct ff_store *base, struct ff_fault_counts *ret)

@@ -14,20 +14,19 @@
 #include "base/macros.h"
 #include "store/sql.h"
 
+#include "store/wrap.h"
+
 #include "base/banned.h"
 
 struct trace_store {
-    struct ff_store base;
-    struct ff_store *inner;
+    struct ff_wrap_store wrap;
     struct ff_trace trace;
     _Atomic uint64_t calls[FF_TRACE_KINDS], micros[FF_TRACE_KINDS], failed[FF_TRACE_KINDS];
     _Atomic uint64_t rows, statements;
 };
 
 struct trace_session {
-    struct ff_session base;
-    struct ff_session *inner;
-    struct trace_store *store;
+    struct ff_wrap_session wrap;
     int64_t started_us;
     bool running;
 };
@@ -42,12 +41,17 @@ static int64_t now_us(void)
 
 static struct trace_store *store_of(struct ff_store *base)
 {
-    return ff_container_of(base, struct trace_store, base);
+    return ff_container_of(base, struct trace_store, wrap.base);
 }
 
 static struct trace_session *session_of(struct ff_session *base)
 {
-    return ff_container_of(base, struct trace_session, base);
+    return ff_container_of(base, struct trace_session, wrap.base);
+}
+
+static struct trace_store *owner_of(const struct trace_session *s)
+{
+    return store_of(&s->wrap.store->base);
 }
 
 /* What a load asks for: one statement per table with keys, one per scan. */
@@ -119,9 +123,9 @@ static void ended(struct trace_session *s, const struct ff_call *call)
     const int64_t micros = now_us() - s->started_us;
 
     s->running = false;
-    count_call(s->store, call, micros);
-    if (s->store->trace.on_call)
-        s->store->trace.on_call(s->store->trace.ctx, call, micros);
+    count_call(owner_of(s), call, micros);
+    if (owner_of(s)->trace.on_call)
+        owner_of(s)->trace.on_call(owner_of(s)->trace.ctx, call, micros);
 }
 
 static void session_start(struct ff_session *base, struct ff_call *call)
@@ -130,14 +134,14 @@ static void session_start(struct ff_session *base, struct ff_call *call)
 
     s->started_us = now_us();
     s->running = true;
-    s->inner->ops->start(s->inner, call);
+    s->wrap.inner->ops->start(s->wrap.inner, call);
 }
 
 static bool session_finish(struct ff_session *base, struct ff_call *call)
 {
     struct trace_session *const s = session_of(base);
 
-    if (!s->inner->ops->finish(s->inner, call))
+    if (!s->wrap.inner->ops->finish(s->wrap.inner, call))
         return false;
     if (s->running)
         ended(s, call);
@@ -148,91 +152,48 @@ static void session_wait(struct ff_session *base, int64_t timeout_ms)
 {
     struct trace_session *const s = session_of(base);
 
-    s->inner->ops->wait(s->inner, timeout_ms);
+    s->wrap.inner->ops->wait(s->wrap.inner, timeout_ms);
 }
 
 static void session_abandon(struct ff_session *base, struct ff_call *call)
 {
     struct trace_session *const s = session_of(base);
 
-    s->inner->ops->abandon(s->inner, call);
+    s->wrap.inner->ops->abandon(s->wrap.inner, call);
     if (s->running)
         ended(s, call);
-}
-
-static void session_free(struct ff_session *base)
-{
-    struct trace_session *const s = session_of(base);
-
-    s->inner->ops->free(s->inner);
-    ff_free(s);
 }
 
 static ff_status store_session_new(struct ff_store *base, struct ff_session **ret,
                                    struct ff_error *reterr)
 {
     static const struct ff_session_ops ops = {session_start, session_finish, session_wait,
-                                              session_abandon, session_free};
-    struct trace_store *const store = store_of(base);
-    struct trace_session *const s = ff_calloc(1, sizeof *s);
-    ff_status status;
+                                              session_abandon, ff_wrap_session_free};
 
-    if (!s)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a session");
-    s->base.ops = &ops;
-    s->store = store;
-    status = store->inner->ops->session_new(store->inner, &s->inner, reterr);
-    if (status != FF_OK) {
-        ff_free(s);
-        return status;
-    }
-    *ret = &s->base;
-    return FF_OK;
-}
-
-static void store_notify(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    inner->ops->notify(inner);
-}
-
-static bool store_notified(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->notified(inner);
-}
-
-static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret_from,
-                               int32_t *ret_to, struct ff_error *reterr)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->migrate(inner, dry_run, ret_from, ret_to, reterr);
+    return ff_wrap_session_new(base, sizeof(struct trace_session), &ops, ret, reterr);
 }
 
 static void store_free(struct ff_store *base)
 {
     struct trace_store *const store = store_of(base);
 
-    ff_store_free(store->inner);
+    ff_store_free(store->wrap.inner);
     ff_free(store);
 }
 
 struct ff_store *ff_store_trace_new(struct ff_store *inner, const struct ff_trace *trace)
 {
-    static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate, store_free};
+    static const struct ff_store_ops ops = {store_session_new, ff_wrap_notify, ff_wrap_notified,
+                                            ff_wrap_migrate, store_free};
     struct trace_store *const store = ff_calloc(1, sizeof *store);
 
     if (!store)
         return NULL;
-    store->base.ops = &ops;
-    store->base.facts = inner->facts;
-    store->inner = inner;
+    store->wrap.base.ops = &ops;
+    store->wrap.base.facts = inner->facts;
+    store->wrap.inner = inner;
     store->trace = *trace;
-    return &store->base;
+    return &store->wrap.base;
 }
 
 void ff_store_trace_counts(const struct ff_store *base, struct ff_trace_counts *ret)
