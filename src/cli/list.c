@@ -101,10 +101,10 @@ int ff_run_ls(struct ff_cli *cli)
         return ff_cli_fail(cli, "list executions", status, &error);
     if (ff_cli_has(cli, FF_OPT_JSON)) {
         code = ff_cli_json(cli, ff_json_list(&list));
-    } else if (list.count) {
+    } else {
         print_list(cli, &list);
         if (list.next_cursor[0])
             (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", list.next_cursor);
     }
-    return code == FF_EXIT_OK && !list.count ? FF_EXIT_NEGATIVE : code;
+    return code;
 }
