@@ -224,6 +224,19 @@ static const char *remove_by(const struct table *table, int dialect, pick_fn *pi
     return out.data;
 }
 
+/* On Postgres the COMMIT is already on its way when the answer to an update arrives, so the server
+ * itself must refuse a wrong row count: it divides by zero. An INSERT cannot miss a row without an
+ * error. */
+static const char *counted(const char *statement)
+{
+    struct buf out = {0};
+
+    buf_adds(&out, "WITH hit AS (");
+    buf_adds(&out, statement);
+    buf_adds(&out, " RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM hit");
+    return out.data;
+}
+
 static void emit_pair(struct buf *out, const char *field, const char *sqlite, const char *postgres)
 {
     buf_addf(out, "        .%s = {\n            [FF_DIALECT_SQLITE] =\n", field);
@@ -250,11 +263,16 @@ static void emit_table(struct buf *out, const struct table *t)
     emit_string(out, insert_sqlite(t, MANY_ROWS));
     buf_adds(out, ",\n");
     if (t->flavour == KEYED)
-        emit_pair(out, "update", update_hot(t, SQLITE), update_hot(t, POSTGRES));
+        emit_pair(out, "update", update_hot(t, SQLITE), counted(update_hot(t, POSTGRES)));
     if (!is_log)
-        emit_pair(out, "remove", remove_by(t, SQLITE, is_key), remove_by(t, POSTGRES, is_key));
-    if (has_purge)
-        emit_pair(out, "purge", remove_by(t, SQLITE, is_owner), remove_by(t, POSTGRES, is_owner));
+        emit_pair(out, "remove", remove_by(t, SQLITE, is_key),
+                  counted(remove_by(t, POSTGRES, is_key)));
+    if (has_purge) { /* one execution each, and any number of rows that hang off it */
+        const char *purge = remove_by(t, POSTGRES, is_owner);
+
+        emit_pair(out, "purge", remove_by(t, SQLITE, is_owner),
+                  strcmp(t->NAME, "EXECUTION") == 0 ? counted(purge) : purge);
+    }
     buf_adds(out, "    },\n");
 }
 

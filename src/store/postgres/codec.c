@@ -210,11 +210,6 @@ void ff_pg_bind_value(struct ff_pg_params *params, const struct ff_sql_param *as
     }
 }
 
-void ff_pg_bind_text(struct ff_pg_params *params, const char *text)
-{
-    bind(params, pg_types[FF_TYPE_TEXT].scalar, text, strlen(text));
-}
-
 /* Accepts any width, so that count(*) and an int2 column decode alike. */
 static bool decode_i64(const char *bytes, int len, int64_t *ret)
 {

@@ -21,69 +21,32 @@
 
 enum { UNPREPARED, PREPARE_SENT, PREPARED };
 
-/* The enable_* settings pin every plan to a walk along one index, in its order. Otherwise the one
- * made while a table is small (a hash join over a sequential scan, or a bitmap and a sort for a
- * claim) is kept until the next ANALYZE, and a fresh store under load reads itself whole for every
- * batch: a claim among 20,000 waiting rows then took 180 ms instead of 0.4. One plan fits all sizes
- * of batch; left to itself Postgres makes a new one for every small array. */
-#define SET_LOCAL                                                                                  \
-    "SELECT set_config('synchronous_commit', 'on', true), "                                        \
-    "set_config('statement_timeout', '30s', true), "                                               \
-    "set_config('idle_in_transaction_session_timeout', '5s', true), "                              \
-    "set_config('lock_timeout', $1, true), set_config('enable_hashjoin', 'off', true), "           \
-    "set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true), "     \
-    "set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true), "       \
-    "set_config('plan_cache_mode', 'force_generic_plan', true)"
-
 static const char *const own_texts[FF_PG_OWN_COUNT] = {
     [FF_PG_BEGIN] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-    [FF_PG_SET] = SET_LOCAL,
-    [FF_PG_PATH] = "SELECT set_config('search_path', $1, true), set_config('jit', 'off', true)",
-    /* Without statistics Postgres expects few rows and compares every one with every other. */
-    [FF_PG_AUDIT] = "SELECT set_config('enable_nestloop', 'off', true)",
     [FF_PG_COMMIT] = "COMMIT",
     [FF_PG_ROLLBACK] = "ROLLBACK",
 };
 
-/* The COMMIT is already on its way when the answer to an update arrives, so the server itself must
- * refuse a wrong row count: it divides by zero. An INSERT cannot miss a row without an error. */
-#define COUNTED "WITH hit AS (%s RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM hit"
-
-static const char *statement_text(int statement, char *buf, size_t buf_bytes)
+static const char *statement_text(int statement)
 {
-    const int table = (statement - FF_PG_FIRST_TABLE) / FF_PG_VERB_COUNT;
-    const char *text;
+    const struct ff_sql_table *table;
 
     if (statement < FF_PG_FIRST_TABLE)
         return ff_sql_blocks[statement].text[FF_DIALECT_POSTGRES];
     if (statement >= FF_PG_FIRST_OWN)
         return own_texts[statement - FF_PG_FIRST_OWN];
-    switch ((ff_pg_verb)((statement - FF_PG_FIRST_TABLE) % FF_PG_VERB_COUNT)) {
-    case FF_PG_LOCK:
-        return ff_sql_tables[table].lock[FF_DIALECT_POSTGRES];
-    case FF_PG_WAIT:
-        return ff_sql_tables[table].wait[FF_DIALECT_POSTGRES];
-    case FF_PG_READ:
-        return ff_sql_tables[table].read[FF_DIALECT_POSTGRES];
-    case FF_PG_INSERT:
-        return ff_sql_tables[table].insert[FF_DIALECT_POSTGRES];
-    case FF_PG_UPDATE:
-        text = ff_sql_tables[table].update[FF_DIALECT_POSTGRES];
-        break;
-    case FF_PG_REMOVE:
-        text = ff_sql_tables[table].remove[FF_DIALECT_POSTGRES];
-        break;
-    case FF_PG_PURGE:
-        text = ff_sql_tables[table].purge[FF_DIALECT_POSTGRES];
-        if (table != FF_TABLE_EXECUTION)
-            return text; /* any number of rows hangs off an execution */
-        break;
-    case FF_PG_VERB_COUNT:
-    default:
-        return NULL;
-    }
-    (void)snprintf(buf, buf_bytes, COUNTED, text);
-    return buf;
+    table = &ff_sql_tables[(statement - FF_PG_FIRST_TABLE) / FF_PG_VERB_COUNT];
+
+    const char *const texts[FF_PG_VERB_COUNT] = {
+        [FF_PG_LOCK] = table->lock[FF_DIALECT_POSTGRES],
+        [FF_PG_WAIT] = table->wait[FF_DIALECT_POSTGRES],
+        [FF_PG_READ] = table->read[FF_DIALECT_POSTGRES],
+        [FF_PG_INSERT] = table->insert[FF_DIALECT_POSTGRES],
+        [FF_PG_UPDATE] = table->update[FF_DIALECT_POSTGRES],
+        [FF_PG_REMOVE] = table->remove[FF_DIALECT_POSTGRES],
+        [FF_PG_PURGE] = table->purge[FF_DIALECT_POSTGRES],
+    };
+    return texts[(statement - FF_PG_FIRST_TABLE) % FF_PG_VERB_COUNT];
 }
 
 void ff_pg_link_init(struct ff_pg_link *link, const struct ff_pg_config *config,
@@ -222,7 +185,6 @@ void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
                      const struct ff_pg_params *params)
 {
     static const struct ff_pg_params none = {0};
-    char buf[8192];
     char name[16];
     const char *text;
     int sent;
@@ -237,12 +199,12 @@ void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
     }
     (void)snprintf(name, sizeof name, "ff%d", step.statement);
     if (link->config->pooler) {
-        text = statement_text(step.statement, buf, sizeof buf);
+        text = statement_text(step.statement);
         sent = PQsendQueryParams(link->conn, text, params->count, params->types, params->values,
                                  params->lengths, params->formats, 1);
     } else {
         if (link->prepared[step.statement] == UNPREPARED) {
-            text = statement_text(step.statement, buf, sizeof buf);
+            text = statement_text(step.statement);
             if (!PQsendPrepare(link->conn, name, text, params->count, params->types))
                 link->lost = true;
             link->prepared[step.statement] = PREPARE_SENT;

@@ -50,6 +50,14 @@ static ff_status run(PGconn *conn, const char *text, struct ff_error *reterr)
     return query(conn, text, NULL, 0, &result, reterr);
 }
 
+/* A block; `value` NULL: it takes no parameter. */
+static ff_status ask(PGconn *conn, int block, const char *value, PGresult **ret,
+                     struct ff_error *reterr)
+{
+    return query(conn, ff_sql_blocks[block].text[FF_DIALECT_POSTGRES], &value, value ? 1 : 0, ret,
+                 reterr);
+}
+
 static int32_t number_at(const PGresult *result, int row, int col)
 {
     int64_t number = 0;
@@ -79,20 +87,15 @@ static ff_status check_applied(const PGresult *ledger, int row, struct ff_error 
 static ff_status read_ledger(PGconn *conn, const struct ff_pg_config *config, int32_t *ret_version,
                              struct ff_error *reterr)
 {
-    const char *const schema = config->schema;
     AUTO_RESULT exists = NULL;
     AUTO_RESULT ledger = NULL;
     int rows;
 
     *ret_version = 0;
-    FF_TRY(query(conn,
-                 "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-                 "WHERE n.nspname = $1 AND c.relname = 'ff_migration'",
-                 &schema, 1, &exists, reterr));
+    FF_TRY(ask(conn, FF_SQL_LEDGER_EXISTS, config->schema, &exists, reterr));
     if (PQntuples(exists) == 0)
         return FF_OK;
-    FF_TRY(query(conn, ff_sql_blocks[FF_SQL_MIGRATIONS_APPLIED].text[FF_DIALECT_POSTGRES], NULL, 0,
-                 &ledger, reterr));
+    FF_TRY(ask(conn, FF_SQL_MIGRATIONS_APPLIED, NULL, &ledger, reterr));
     rows = PQntuples(ledger);
     for (int row = 0; row < rows; row++)
         FF_TRY(check_applied(ledger, row, reterr));
@@ -122,8 +125,7 @@ static ff_status apply_one(PGconn *conn, const struct ff_sql_migration *migratio
         return ff_fail(reterr, cause.status, "migration %d '%s': %s", migration->version,
                        migration->name, cause.message);
     }
-    FF_TRY(
-        query(conn, ff_sql_blocks[FF_SQL_CLOCK].text[FF_DIALECT_POSTGRES], NULL, 0, &now, reterr));
+    FF_TRY(ask(conn, FF_SQL_CLOCK, NULL, &now, reterr));
     memcpy(all, values, sizeof all);
     all[4] = PQgetvalue(now, 0, 0);
     return query(conn, ff_sql_blocks[FF_SQL_MIGRATION_RECORD].text[FF_DIALECT_POSTGRES], all,
@@ -135,18 +137,14 @@ static ff_status apply(PGconn *conn, const struct ff_pg_config *config,
                        struct ff_pg_migrate *migrate, struct ff_error *reterr)
 {
     char text[256];
-    const char *const schema = config->schema;
     AUTO_RESULT locked = NULL;
     AUTO_RESULT exists = NULL;
 
-    FF_TRY(query(conn,
-                 "SELECT pg_advisory_xact_lock(hashtextextended('flowfabric migrate ' || $1, 0))",
-                 &schema, 1, &locked, reterr));
+    FF_TRY(ask(conn, FF_SQL_MIGRATE_LOCK, config->schema, &locked, reterr));
     FF_TRY(read_ledger(conn, config, &migrate->from, reterr)); /* somebody may have been faster */
-    FF_TRY(
-        query(conn, "SELECT 1 FROM pg_namespace WHERE nspname = $1", &schema, 1, &exists, reterr));
-    if (PQntuples(exists) == 0) { /* IF NOT EXISTS would ask for a privilege we may not need */
-        (void)snprintf(text, sizeof text, "CREATE SCHEMA %s", schema);
+    FF_TRY(ask(conn, FF_SQL_SCHEMA_EXISTS, config->schema, &exists, reterr));
+    if (PQntuples(exists) == 0) { /* an identifier cannot be a parameter */
+        (void)snprintf(text, sizeof text, "CREATE SCHEMA %s", config->schema);
         FF_TRY(run(conn, text, reterr));
     }
     for (int32_t i = migrate->from; i < ff_sql_migration_count; i++)
@@ -211,7 +209,7 @@ static ff_status check_column(const PGresult *live, const struct ff_table_info *
         if (number_at(live, row, 2) != (int32_t)ff_pg_type_oid(col->type))
             return ff_fail(reterr, FF_SCHEMA, "column '%s.%s' has another type than we expect",
                            table->name, col->name);
-        if ((PQgetvalue(live, row, 3)[0] == 't') == col->optional)
+        if ((PQgetvalue(live, row, 3)[0] == '1') == col->optional)
             return ff_fail(reterr, FF_SCHEMA, "column '%s.%s' %s", table->name, col->name,
                            col->optional ? "must allow NULL" : "must not allow NULL");
         return FF_OK;
@@ -223,16 +221,9 @@ static ff_status check_column(const PGresult *live, const struct ff_table_info *
 ff_status ff_pg_schema_check(PGconn *conn, const struct ff_pg_config *config,
                              struct ff_error *reterr)
 {
-    const char *const schema = config->schema;
     AUTO_RESULT live = NULL;
 
-    FF_TRY(query(conn,
-                 "SELECT c.relname, a.attname, a.atttypid::int8, a.attnotnull FROM pg_attribute a "
-                 "JOIN pg_class c ON c.oid = a.attrelid "
-                 "JOIN pg_namespace n ON n.oid = c.relnamespace "
-                 "WHERE n.nspname = $1 AND a.attnum > 0 AND NOT a.attisdropped "
-                 "AND c.relkind IN ('r', 'p')",
-                 &schema, 1, &live, reterr));
+    FF_TRY(ask(conn, FF_SQL_COLUMNS_LIVE, config->schema, &live, reterr));
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         for (int col = 0; col < ff_tables[table].col_count; col++)
             FF_TRY(check_column(live, &ff_tables[table], &ff_tables[table].cols[col], reterr));

@@ -38,8 +38,6 @@ void ff_pg_bind_column(struct ff_pg_params *params, const struct ff_col *col, vo
 /* Appends one value in the width the block declares. A value of another type becomes NULL. */
 void ff_pg_bind_value(struct ff_pg_params *params, const struct ff_sql_param *as,
                       const struct ff_value *value);
-/* `text` must outlive the send. */
-void ff_pg_bind_text(struct ff_pg_params *params, const char *text);
 /* False when the bytes do not fit the type: the statement and rows.def disagree. */
 FF_MUST_CHECK bool ff_pg_decode_column(const struct ff_col *col, const char *bytes, int len,
                                        struct ff_arena *arena, void *row);
@@ -99,15 +97,7 @@ typedef enum ff_pg_verb {
     FF_PG_PURGE,
     FF_PG_VERB_COUNT
 } ff_pg_verb;
-typedef enum ff_pg_own {
-    FF_PG_BEGIN,
-    FF_PG_PATH,  /* search_path: behind a pooler, in every transaction */
-    FF_PG_SET,   /* lock_timeout */
-    FF_PG_AUDIT, /* before a statement that reads whole tables */
-    FF_PG_COMMIT,
-    FF_PG_ROLLBACK,
-    FF_PG_OWN_COUNT
-} ff_pg_own;
+typedef enum ff_pg_own { FF_PG_BEGIN, FF_PG_COMMIT, FF_PG_ROLLBACK, FF_PG_OWN_COUNT } ff_pg_own;
 enum {
     FF_PG_FIRST_TABLE = FF_SQL_COUNT,
     FF_PG_FIRST_OWN = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,

@@ -37,33 +37,6 @@ void ff_pg_send_own(struct ff_pg_session *s, ff_pg_own own)
     ff_pg_link_send(&s->link, (struct ff_pg_step){kind, FF_PG_FIRST_OWN + (int)own, 0, NULL}, NULL);
 }
 
-static void send_text(struct ff_pg_session *s, ff_pg_own own, const char *text)
-{
-    struct ff_pg_params *const params = params_new(s);
-
-    ff_pg_bind_text(params, text);
-    ff_pg_link_send(&s->link,
-                    (struct ff_pg_step){FF_PG_STEP_DONE, FF_PG_FIRST_OWN + (int)own, 0, NULL},
-                    params);
-}
-
-/* Behind a pooler every round says where its tables are; the setting ends with the transaction,
- * which without BEGIN is the pipeline itself. */
-static void send_path(struct ff_pg_session *s)
-{
-    if (s->link.config->pooler)
-        send_text(s, FF_PG_PATH, s->link.config->search_path);
-}
-
-static void send_settings(struct ff_pg_session *s, int64_t lock_wait_ms)
-{
-    char text[24];
-
-    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
-    send_path(s);
-    send_text(s, FF_PG_SET, text);
-}
-
 /* `limit` >= 0 takes the place of the block's parameter of that name. */
 static void send_block(struct ff_pg_session *s, struct ff_pg_step step,
                        const struct ff_value *values, size_t count, int64_t limit)
@@ -82,6 +55,31 @@ static void send_block(struct ff_pg_session *s, struct ff_pg_step step,
         ff_pg_bind_value(params, &block->params[i], is_limit ? &as_limit : &values[i]);
     }
     ff_pg_link_send(&s->link, step, params);
+}
+
+/* A block that only has to succeed; `text` NULL: it takes no parameter. */
+static void send_setting(struct ff_pg_session *s, int block, const char *text)
+{
+    const struct ff_value value = {.type = FF_VALUE_TEXT, .as.str = ff_str_of(text)};
+
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &value, text ? 1 : 0, -1);
+}
+
+/* Behind a pooler every round says where its tables are; the setting ends with the transaction,
+ * which without BEGIN is the pipeline itself. */
+static void send_path(struct ff_pg_session *s)
+{
+    if (s->link.config->pooler)
+        send_setting(s, FF_SQL_TX_PATH, s->link.config->search_path);
+}
+
+static void send_settings(struct ff_pg_session *s, int64_t lock_wait_ms)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
+    send_path(s);
+    send_setting(s, FF_SQL_TX_SETTINGS, text);
 }
 
 typedef bool pick_fn(const struct ff_col *col);
@@ -243,7 +241,7 @@ void ff_pg_send_read(struct ff_pg_session *s)
 
     send_path(s);
     if (is_audit(read->block))
-        ff_pg_send_own(s, FF_PG_AUDIT);
+        send_setting(s, FF_SQL_TX_AUDIT, NULL);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, NULL}, read->params,
                read->param_count, -1);
 }

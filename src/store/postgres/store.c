@@ -26,15 +26,6 @@ static void conn_finish(PGconn **conn)
 /* ---------------------------------------------------------------------------------------------
  * Looking at the server */
 
-/* Columns of the statement below. */
-enum { PID, PATH, VERSION, FSYNC, FULL_PAGES, CHECKSUMS, AUTOVACUUM, ACTIVITIES, FACT_COUNT };
-
-#define FACTS                                                                                      \
-    "SELECT pg_backend_pid(), current_setting('search_path'), "                                    \
-    "current_setting('server_version_num'), current_setting('fsync'), "                            \
-    "current_setting('full_page_writes'), current_setting('data_checksums'), "                     \
-    "current_setting('autovacuum'), current_setting('track_activities')"
-
 static ff_status open_conn(struct ff_pg_config *config, PGconn **ret, struct ff_error *reterr)
 {
     const char *keywords[FF_PG_OPTIONS_MAX];
@@ -71,8 +62,9 @@ static bool looks_pooled(const struct ff_pg_config *config, const PGconn *conn,
     char pid[16];
 
     (void)snprintf(pid, sizeof pid, "%d", PQbackendPID(conn));
-    return strcmp(PQgetvalue(facts, 0, PATH), config->search_path) != 0 ||
-           strcmp(PQgetvalue(facts, 0, PID), pid) != 0;
+    return strcmp(PQgetvalue(facts, 0, FF_OUT_SERVER_FACTS_SEARCH_PATH), config->search_path) !=
+               0 ||
+           strcmp(PQgetvalue(facts, 0, FF_OUT_SERVER_FACTS_PID), pid) != 0;
 }
 
 static void warn(struct ff_store_facts *facts, bool wrong, const char *text)
@@ -92,16 +84,20 @@ static ff_status check_server(struct ff_pg_store *pg, const PGconn *conn, const 
     if (version < SERVER_VERSION_MIN)
         return ff_fail(reterr, FF_SCHEMA, "Postgres 13 or later is needed, this is %d",
                        version / 10000);
-    if (!pg->config.unsafe && (!is_on(facts, FSYNC) || !is_on(facts, FULL_PAGES)))
+    if (!pg->config.unsafe && (!is_on(facts, FF_OUT_SERVER_FACTS_FSYNC) ||
+                               !is_on(facts, FF_OUT_SERVER_FACTS_FULL_PAGE_WRITES)))
         return ff_fail(reterr, FF_UNAVAILABLE,
                        "the server may lose commits: set fsync and full_page_writes to on");
     pg->store.facts.warnings[0] = '\0';
-    warn(&pg->store.facts, !is_on(facts, FSYNC), "fsync is off: a crash loses the store");
-    warn(&pg->store.facts, !is_on(facts, FULL_PAGES), "full_page_writes is off");
-    warn(&pg->store.facts, !is_on(facts, CHECKSUMS), "data_checksums is off");
-    warn(&pg->store.facts, !is_on(facts, AUTOVACUUM),
+    warn(&pg->store.facts, !is_on(facts, FF_OUT_SERVER_FACTS_FSYNC),
+         "fsync is off: a crash loses the store");
+    warn(&pg->store.facts, !is_on(facts, FF_OUT_SERVER_FACTS_FULL_PAGE_WRITES),
+         "full_page_writes is off");
+    warn(&pg->store.facts, !is_on(facts, FF_OUT_SERVER_FACTS_DATA_CHECKSUMS),
+         "data_checksums is off");
+    warn(&pg->store.facts, !is_on(facts, FF_OUT_SERVER_FACTS_AUTOVACUUM),
          "autovacuum is off: the store will slow down");
-    warn(&pg->store.facts, !is_on(facts, ACTIVITIES),
+    warn(&pg->store.facts, !is_on(facts, FF_OUT_SERVER_FACTS_TRACK_ACTIVITIES),
          "track_activities is off: stuck sessions cannot be found");
     (void)snprintf(pg->store.facts.version, sizeof pg->store.facts.version, "%d.%d",
                    version / 10000, version % 10000);
@@ -116,8 +112,8 @@ static ff_status look(struct ff_pg_store *pg, PGconn **conn, struct ff_error *re
     ff_status status;
 
     FF_TRY(open_conn(config, conn, reterr));
-    facts = PQexec(*conn, FACTS);
-    if (PQresultStatus(facts) != PGRES_TUPLES_OK || PQnfields(facts) != FACT_COUNT) {
+    facts = PQexec(*conn, ff_sql_blocks[FF_SQL_SERVER_FACTS].text[FF_DIALECT_POSTGRES]);
+    if (PQresultStatus(facts) != PGRES_TUPLES_OK) {
         status = ff_fail(reterr, FF_UNAVAILABLE, "server does not answer: %s",
                          PQresultErrorMessage(facts));
     } else if (config->probe && !config->pooler && looks_pooled(config, *conn, facts)) {
@@ -133,15 +129,12 @@ static ff_status look(struct ff_pg_store *pg, PGconn **conn, struct ff_error *re
     return status;
 }
 
-/* Readers of the log look for holders of this key: "FF" and the schema's oid. */
 static ff_status find_log_key(struct ff_pg_config *config, PGconn *conn, struct ff_error *reterr)
 {
     const char *const schema = config->schema;
     PGresult *const result =
-        PQexecParams(conn,
-                     "SELECT (x'4646'::int8 << 32) + oid::int8 FROM pg_namespace WHERE "
-                     "nspname = $1",
-                     1, NULL, &schema, NULL, NULL, 0);
+        PQexecParams(conn, ff_sql_blocks[FF_SQL_LOG_KEY].text[FF_DIALECT_POSTGRES], 1, NULL,
+                     &schema, NULL, NULL, 0);
     const bool found = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
                        ff_str_to_i64(ff_str_of(PQgetvalue(result, 0, 0)), &config->log_key);
 

@@ -103,12 +103,3 @@ SELECT {{attempt.columns}}
   FROM ff_attempt
  WHERE partition_key = :partition_key AND execution_id = :execution_id
  ORDER BY lease_epoch;
-
--- name: execution_counts
--- out:  cells state:i64 count:i64
--- note: How many executions are in each state, terminal ones included. Reads the whole table: for
---       `ff stats`, not for a metric.
-SELECT state, count(*) AS count
-  FROM ff_execution
- GROUP BY state
- ORDER BY state;

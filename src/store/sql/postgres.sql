@@ -27,3 +27,103 @@ SELECT count(pg_terminate_backend(pid)) AS ended
    AND wait_event = 'ClientRead'
    AND xact_start IS NOT NULL
    AND state_change < clock_timestamp() - :stuck_ms * interval '1 millisecond';
+
+-- name: tx_settings
+-- in:   lock_timeout:text
+-- out:  none
+-- note: SET LOCAL, with a parameter. The enable_* settings pin every plan to a walk along one index,
+--       in its order. Otherwise the one made while a table is small (a hash join over a sequential
+--       scan, or a bitmap and a sort for a claim) is kept until the next ANALYZE, and a fresh store
+--       under load reads itself whole for every batch: a claim among 20,000 waiting rows then took
+--       180 ms instead of 0.4. One plan fits all sizes of batch; left to itself Postgres makes a new
+--       one for every small array.
+-- postgres:
+-- SQLite has settings of a connection only.
+SELECT set_config('synchronous_commit', 'on', true),
+       set_config('statement_timeout', '30s', true),
+       set_config('idle_in_transaction_session_timeout', '5s', true),
+       set_config('lock_timeout', :lock_timeout, true),
+       set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true),
+       set_config('enable_seqscan', 'off', true),
+       set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_sort', 'off', true),
+       set_config('plan_cache_mode', 'force_generic_plan', true);
+
+-- name: tx_path
+-- in:   search_path:text
+-- out:  none
+-- note: Behind a pooler, in every transaction: nothing is kept between them.
+-- postgres:
+-- SQLite has no schemas.
+SELECT set_config('search_path', :search_path, true), set_config('jit', 'off', true);
+
+-- name: tx_audit
+-- out:  none
+-- note: Before a statement that reads whole tables. Without statistics Postgres expects few rows and
+--       compares every one with every other.
+-- postgres:
+-- SQLite has one kind of join.
+SELECT set_config('enable_nestloop', 'off', true);
+
+-- name: server_facts
+-- out:  cells pid:i64 search_path:text fsync:text full_page_writes:text data_checksums:text
+-- out:  cells autovacuum:text track_activities:text
+-- note: What a server says about itself before we trust it.
+-- postgres:
+-- SQLite is asked by PRAGMA.
+SELECT pg_backend_pid()::int8 AS pid,
+       current_setting('search_path') AS search_path,
+       current_setting('fsync') AS fsync,
+       current_setting('full_page_writes') AS full_page_writes,
+       current_setting('data_checksums') AS data_checksums,
+       current_setting('autovacuum') AS autovacuum,
+       current_setting('track_activities') AS track_activities;
+
+-- name: log_key
+-- in:   schema:text
+-- out:  cells key:i64
+-- note: Readers of the log look for holders of this key: "FF" and the schema's oid.
+-- postgres:
+-- SQLite has one writer at a time.
+SELECT (x'4646'::int8 << 32) + oid::int8 AS key FROM pg_namespace WHERE nspname = :schema;
+
+-- name: migrate_lock
+-- in:   schema:text
+-- out:  none
+-- note: Several servers may start at once: one migrates, the others wait and find it done.
+-- postgres:
+-- On SQLite the transaction of a migration is alone by itself.
+SELECT pg_advisory_xact_lock(hashtextextended('flowfabric migrate ' || :schema, 0));
+
+-- name: schema_exists
+-- in:   schema:text
+-- out:  cells found:i64
+-- note: CREATE SCHEMA IF NOT EXISTS would ask for a privilege we may not need.
+-- postgres:
+-- SQLite has no schemas.
+SELECT 1::int8 AS found FROM pg_namespace WHERE nspname = :schema;
+
+-- name: ledger_exists
+-- in:   schema:text
+-- out:  cells found:i64
+-- note: No row: nothing has ever been migrated here.
+-- postgres:
+-- See ledger_columns.
+SELECT 1::int8 AS found
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = :schema AND c.relname = 'ff_migration';
+
+-- name: columns_live
+-- in:   schema:text
+-- out:  cells table_name:text column_name:text type:i64 required:i64
+-- note: What the tables really look like; compared with rows.def.
+-- postgres:
+-- See column_live.
+SELECT c.relname::text AS table_name, a.attname::text AS column_name, a.atttypid::int8 AS type,
+       a.attnotnull::int::int8 AS required
+  FROM pg_attribute a
+  JOIN pg_class c ON c.oid = a.attrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+ WHERE n.nspname = :schema AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p');

@@ -62,8 +62,8 @@ static ff_status ledger_read(struct sqlite_conn *conn, struct ledger *ledger,
     ff_status status = FF_OK;
     sqlite3_stmt *stmt;
     int64_t columns;
-    int rc =
-        sqlite_number(conn, "SELECT count(*) FROM pragma_table_info('ff_migration')", 0, &columns);
+    int rc = sqlite_number(conn, ff_sql_blocks[FF_SQL_LEDGER_COLUMNS].text[FF_DIALECT_SQLITE], 0,
+                           &columns);
 
     *ledger = (struct ledger){0};
     if (rc == SQLITE_OK && columns == 0)
@@ -185,19 +185,12 @@ static ff_status check_columns(struct sqlite_conn *conn, struct ff_error *reterr
     ff_status status = FF_OK;
     sqlite3_stmt *stmt;
 
-    /* The columns of a key count as NOT NULL. */
-    if (sqlite3_prepare_v2(conn->db,
-                           "SELECT type, \"notnull\" OR pk FROM pragma_table_info(?1) "
-                           "WHERE name = ?2",
-                           -1, &stmt, NULL) != SQLITE_OK) {
-        sqlite_note(conn, sqlite3_errcode(conn->db), "read the columns", NULL);
+    if (sqlite_block(conn, FF_SQL_COLUMN_LIVE, &stmt) != SQLITE_OK)
         return failed(conn, reterr);
-    }
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         for (int i = 0; status == FF_OK && i < ff_tables[table].col_count; i++)
             status =
                 check_column(conn, stmt, ff_tables[table].name, &ff_tables[table].cols[i], reterr);
-    sqlite3_finalize(stmt);
     return status;
 }
 

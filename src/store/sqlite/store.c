@@ -265,7 +265,7 @@ static ff_status open_file(struct sqlite_store *store, bool create, struct ff_er
     if (id != FF_SQLITE_APPLICATION_ID && (id != 0 || objects != 0))
         return ff_fail(reterr, FF_SCHEMA, "'%s' is a SQLite file of another program", path);
     if (sqlite_exec_patiently(store->home, "PRAGMA journal_mode=WAL") != SQLITE_OK ||
-        sqlite_number(store->home, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", 0,
+        sqlite_number(store->home, ff_sql_blocks[FF_SQL_JOURNAL_IS_WAL].text[FF_DIALECT_SQLITE], 0,
                       &is_wal) != SQLITE_OK)
         return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, store->home->problem);
     if (!is_wal)
