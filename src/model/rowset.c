@@ -308,6 +308,17 @@ void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, b
     return ff_rowset_put(rows, table, row, locked);
 }
 
+void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry)
+{
+    const struct ff_table_info *const info = &ff_tables[entry->table];
+    const size_t from = info->cols[info->key_count].offset; /* keys stand first in the struct */
+    const char *const fresh = ff_rowset_row_new(rows, entry->table);
+
+    if (fresh)
+        memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
+    entry->found = FF_FOUND_UNASKED;
+}
+
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict)
 {
     for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)

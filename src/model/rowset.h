@@ -98,6 +98,8 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
 /* The same for a row that a scan brought, which may be new to the rowset. What came without a lock
  * does not answer for a key that is wanted with one: that key stays as it is, busy most likely. */
 void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, bool locked);
+/* A row that was seen before it was locked may have gone: nothing but its key is left of it. */
+void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry);
 /* After a load: every entry still unasked gets this verdict. */
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict);
 

@@ -68,7 +68,7 @@ class Cli(Ff):
         self.run_ff("submit", "--kind", "k", "--id", "nonsense", code=2)
         self.run_ff("submit", "--kind", "k", "--delay-ms", "1", "--delay-until-ms", "1", code=2)
         self.run_ff("submit", "--kind", "k", "--input", "@nowhere.json", code=2)
-        self.run_ff("ls", code=1)
+        self.assertEqual([], self.ff_json("ls")["executions"])
 
     def test_submit_bulk(self):
         lines = b'{"kind": "a"}\n\n{"kind": "b", "lane": "l"}\n'
@@ -117,11 +117,11 @@ class Cli(Ff):
         self.assertEqual([second], ids("--namespace", "n"))
         self.assertEqual([first], ids("--tag", "t=1"))
         self.assertEqual([first], ids("--tag", "t"))
-        self.assertEqual([], ids("--tag", "t=2", code=1))
-        self.assertEqual([], ids("--kind", "other", code=1))
-        self.assertEqual([], ids("--created-after-ms", "99999999999999", code=1))
-        self.assertEqual([], ids("--created-before-ms", "1", code=1))
-        self.assertEqual([], ids("--worker", "w", code=1))
+        self.assertEqual([], ids("--tag", "t=2"))
+        self.assertEqual([], ids("--kind", "other"))
+        self.assertEqual([], ids("--created-after-ms", "99999999999999"))
+        self.assertEqual([], ids("--created-before-ms", "1"))
+        self.assertEqual([], ids("--worker", "w"))
         self.run_ff("ls", "--state", "sleeping", code=2)
         table = self.ff("ls")
         lines = table.splitlines()

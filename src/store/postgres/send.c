@@ -183,19 +183,7 @@ static void send_scans(struct ff_pg_session *s, bool locking)
                        scan->param_count, scan->limit);
 }
 
-/* What an earlier call read without a lock is asked for again under it. Nothing but the key may be
- * left of it: the row may have gone. Key columns stand first in the struct. */
-static void forget(struct ff_rowset *rows, struct ff_entry *entry)
-{
-    const struct ff_table_info *const info = &ff_tables[entry->table];
-    const size_t from = info->cols[info->key_count].offset;
-    const char *const fresh = ff_rowset_row_new(rows, entry->table);
-
-    if (fresh)
-        memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
-    entry->found = FF_FOUND_UNASKED;
-}
-
+/* What an earlier call read without a lock is asked for again under it. */
 static void forget_all(struct ff_rowset *rows, bool locking)
 {
     for (int table = 0; table < FF_TABLE_COUNT; table++)
@@ -203,7 +191,7 @@ static void forget_all(struct ff_rowset *rows, bool locking)
             if (entry->found != FF_FOUND_ROW)
                 entry->found = FF_FOUND_UNASKED;
             else if (locking && entry->want == FF_WANT_LOCK)
-                forget(rows, entry);
+                ff_rowset_forget(rows, entry);
 }
 
 static void send_rows(struct ff_pg_session *s, bool locking)

@@ -31,12 +31,12 @@ SELECT count(pg_terminate_backend(pid)) AS ended
 -- name: tx_settings
 -- in:   lock_timeout:text
 -- out:  none
--- note: SET LOCAL, with a parameter. The enable_* settings pin every plan to a walk along one index,
---       in its order. Otherwise the one made while a table is small (a hash join over a sequential
---       scan, or a bitmap and a sort for a claim) is kept until the next ANALYZE, and a fresh store
---       under load reads itself whole for every batch: a claim among 20,000 waiting rows then took
---       180 ms instead of 0.4. One plan fits all sizes of batch; left to itself Postgres makes a new
---       one for every small array.
+-- note: SET LOCAL, with a parameter. The enable_* settings pin every plan to a walk along one
+--       index, in its order. Otherwise the one made while a table is small (a hash join over a
+--       sequential scan, or a bitmap and a sort for a claim) is kept until the next ANALYZE, and a
+--       fresh store under load reads itself whole for every batch: a claim among 20,000 waiting
+--       rows then took 180 ms instead of 0.4. One plan fits all sizes of batch; left to itself
+--       Postgres makes a new one for every small array.
 -- postgres:
 -- SQLite has settings of a connection only.
 SELECT set_config('synchronous_commit', 'on', true),
@@ -60,8 +60,8 @@ SELECT set_config('search_path', :search_path, true), set_config('jit', 'off', t
 
 -- name: tx_audit
 -- out:  none
--- note: Before a statement that reads whole tables. Without statistics Postgres expects few rows and
---       compares every one with every other.
+-- note: Before a statement that reads whole tables. Without statistics Postgres expects few rows
+--       and compares every one with every other.
 -- postgres:
 -- SQLite has one kind of join.
 SELECT set_config('enable_nestloop', 'off', true);

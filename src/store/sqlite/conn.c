@@ -40,7 +40,7 @@ static const struct {
     {SQLITE_NOLFS, FF_CALLED_STOP},
 };
 
-ff_called sqlite_class(int rc)
+ff_called ff_sqlite_class(int rc)
 {
     for (size_t i = 0; i < FF_ARRAY_LEN(classes); i++)
         if (classes[i].code == rc || classes[i].code == (rc & 0xff))
@@ -48,18 +48,18 @@ ff_called sqlite_class(int rc)
     return rc == SQLITE_OK ? FF_CALLED_OK : FF_CALLED_OP;
 }
 
-bool sqlite_is_busy(int rc)
+bool ff_sqlite_is_busy(int rc)
 {
     return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED;
 }
 
-bool sqlite_is_poison(int rc, bool committing)
+bool ff_sqlite_is_poison(int rc, bool committing)
 {
     return rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC ||
            (committing && (rc & 0xff) == SQLITE_IOERR);
 }
 
-int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what)
+int ff_sqlite_note(struct ff_sqlite_conn *conn, int rc, const char *doing, const char *what)
 {
     const bool ours = !conn->db || sqlite3_extended_errcode(conn->db) != rc;
 
@@ -69,7 +69,7 @@ int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char 
     return rc;
 }
 
-void sqlite_sleep_ms(int64_t ms)
+void ff_sqlite_sleep_ms(int64_t ms)
 {
     const struct timespec rest = {.tv_sec = (time_t)(ms / 1000),
                                   .tv_nsec = (long)(ms % 1000) * 1000000};
@@ -79,7 +79,7 @@ void sqlite_sleep_ms(int64_t ms)
 
 static void now_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    const struct sqlite_conn *const conn = sqlite3_user_data(context);
+    const struct ff_sqlite_conn *const conn = sqlite3_user_data(context);
 
     (void)count;
     (void)values;
@@ -88,7 +88,7 @@ static void now_function(sqlite3_context *context, int count, sqlite3_value **va
 
 static int remember_wal_pages(void *ctx, sqlite3 *db, const char *name, int pages)
 {
-    struct sqlite_conn *const conn = ctx;
+    struct ff_sqlite_conn *const conn = ctx;
 
     (void)db;
     (void)name;
@@ -96,20 +96,20 @@ static int remember_wal_pages(void *ctx, sqlite3 *db, const char *name, int page
     return SQLITE_OK;
 }
 
-int sqlite_exec_patiently(struct sqlite_conn *conn, const char *text)
+int ff_sqlite_exec_patiently(struct ff_sqlite_conn *conn, const char *text)
 {
     int rc = SQLITE_BUSY;
 
     for (int waited_ms = 0; waited_ms < FF_SQLITE_PATIENCE_MS; waited_ms += 5) {
         rc = sqlite3_exec(conn->db, text, NULL, NULL, NULL);
-        if (!sqlite_is_busy(rc))
+        if (!ff_sqlite_is_busy(rc))
             break;
-        sqlite_sleep_ms(5);
+        ff_sqlite_sleep_ms(5);
     }
-    return rc == SQLITE_OK ? rc : sqlite_note(conn, rc, "run", text);
+    return rc == SQLITE_OK ? rc : ff_sqlite_note(conn, rc, "run", text);
 }
 
-int sqlite_number(struct sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret)
+int ff_sqlite_number(struct ff_sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(conn->db, text, -1, &stmt, NULL);
@@ -121,7 +121,7 @@ int sqlite_number(struct sqlite_conn *conn, const char *text, int64_t fallback, 
             *ret = sqlite3_column_int64(stmt, 0);
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE && rc != SQLITE_OK)
-        sqlite_note(conn, rc, "run", text);
+        ff_sqlite_note(conn, rc, "run", text);
     else
         rc = SQLITE_OK;
     sqlite3_finalize(stmt);
@@ -139,7 +139,7 @@ static const char settings[] = "PRAGMA synchronous=FULL;"
                                "PRAGMA secure_delete=FAST;"
                                "PRAGMA journal_size_limit=67108864;";
 
-int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bool create)
+int ff_sqlite_conn_open(struct ff_sqlite_conn *conn, const char *path, bool memory, bool create)
 {
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                       (create ? SQLITE_OPEN_CREATE : 0) | (memory ? SQLITE_OPEN_URI : 0);
@@ -148,18 +148,18 @@ int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bo
     memset(conn, 0, sizeof *conn);
     rc = sqlite3_open_v2(path, &conn->db, flags, NULL);
     if (rc != SQLITE_OK)
-        return sqlite_note(conn, rc, "open", path);
+        return ff_sqlite_note(conn, rc, "open", path);
     rc = sqlite3_create_function_v2(conn->db, "ff_now_ms", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                     conn, now_function, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        return sqlite_note(conn, rc, "prepare", path);
+        return ff_sqlite_note(conn, rc, "prepare", path);
     sqlite3_wal_hook(conn->db, remember_wal_pages, conn); /* also ends automatic checkpoints */
     if (FF_MUTANT(sqlite_not_synced))
-        return sqlite_exec_patiently(conn, "PRAGMA synchronous=OFF");
-    return sqlite_exec_patiently(conn, settings);
+        return ff_sqlite_exec_patiently(conn, "PRAGMA synchronous=OFF");
+    return ff_sqlite_exec_patiently(conn, settings);
 }
 
-void sqlite_conn_close(struct sqlite_conn *conn, bool poisoned)
+void ff_sqlite_conn_close(struct ff_sqlite_conn *conn, bool poisoned)
 {
     if (conn->db && poisoned)
         sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -174,7 +174,7 @@ void sqlite_conn_close(struct sqlite_conn *conn, bool poisoned)
     memset(conn, 0, sizeof *conn);
 }
 
-static int prepare(struct sqlite_conn *conn, const char *text, const char *name,
+static int prepare(struct ff_sqlite_conn *conn, const char *text, const char *name,
                    sqlite3_stmt **stmt)
 {
     int rc;
@@ -182,12 +182,12 @@ static int prepare(struct sqlite_conn *conn, const char *text, const char *name,
     if (*stmt)
         return SQLITE_OK;
     if (!text)
-        return sqlite_note(conn, SQLITE_MISMATCH, "find a statement for", name);
+        return ff_sqlite_note(conn, SQLITE_MISMATCH, "find a statement for", name);
     rc = sqlite3_prepare_v3(conn->db, text, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
-    return rc == SQLITE_OK ? rc : sqlite_note(conn, rc, "prepare", name);
+    return rc == SQLITE_OK ? rc : ff_sqlite_note(conn, rc, "prepare", name);
 }
 
-int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret)
+int ff_sqlite_block(struct ff_sqlite_conn *conn, int block, sqlite3_stmt **ret)
 {
     const struct ff_sql_block *const info = &ff_sql_blocks[block];
     const int rc = prepare(conn, info->text[FF_DIALECT_SQLITE], info->name, &conn->blocks[block]);
@@ -196,7 +196,7 @@ int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret)
     return rc;
 }
 
-int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret)
+int ff_sqlite_table(struct ff_sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret)
 {
     const struct ff_sql_table *const sql = &ff_sql_tables[table];
     const char *const texts[STMT_COUNT] = {
@@ -213,20 +213,21 @@ int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_st
     return rc;
 }
 
-int sqlite_step(struct sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing, const char *what)
+int ff_sqlite_step(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing,
+                   const char *what)
 {
     const int rc = sqlite3_step(stmt);
 
     if (rc == SQLITE_ROW)
         return rc;
     if (rc != SQLITE_DONE)
-        sqlite_note(conn, rc, doing, what);
+        ff_sqlite_note(conn, rc, doing, what);
     sqlite3_reset(stmt);
     sqlite3_clear_bindings(stmt);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int sqlite_tx(struct sqlite_conn *conn, int tx)
+int ff_sqlite_tx(struct ff_sqlite_conn *conn, int tx)
 {
     static const char *const texts[TX_COUNT] = {
         [TX_READ] = "BEGIN",
@@ -236,5 +237,5 @@ int sqlite_tx(struct sqlite_conn *conn, int tx)
     };
     const int rc = prepare(conn, texts[tx], texts[tx], &conn->txs[tx]);
 
-    return rc == SQLITE_OK ? sqlite_step(conn, conn->txs[tx], "run", texts[tx]) : rc;
+    return rc == SQLITE_OK ? ff_sqlite_step(conn, conn->txs[tx], "run", texts[tx]) : rc;
 }

@@ -33,7 +33,7 @@ static const struct ff_sql_migration *find(int64_t version)
     return NULL;
 }
 
-static ff_status failed(const struct sqlite_conn *conn, struct ff_error *reterr)
+static ff_status failed(const struct ff_sqlite_conn *conn, struct ff_error *reterr)
 {
     return ff_fail(reterr, FF_UNAVAILABLE, "%s", conn->problem);
 }
@@ -56,21 +56,21 @@ static ff_status ledger_line(sqlite3_stmt *stmt, struct ledger *ledger, struct f
     return FF_OK;
 }
 
-static ff_status ledger_read(struct sqlite_conn *conn, struct ledger *ledger,
+static ff_status ledger_read(struct ff_sqlite_conn *conn, struct ledger *ledger,
                              struct ff_error *reterr)
 {
     ff_status status = FF_OK;
     sqlite3_stmt *stmt;
     int64_t columns;
-    int rc = sqlite_number(conn, ff_sql_blocks[FF_SQL_LEDGER_COLUMNS].text[FF_DIALECT_SQLITE], 0,
-                           &columns);
+    int rc = ff_sqlite_number(conn, ff_sql_blocks[FF_SQL_LEDGER_COLUMNS].text[FF_DIALECT_SQLITE], 0,
+                              &columns);
 
     *ledger = (struct ledger){0};
     if (rc == SQLITE_OK && columns == 0)
         return FF_OK;
-    if (rc != SQLITE_OK || sqlite_block(conn, FF_SQL_MIGRATIONS_APPLIED, &stmt) != SQLITE_OK)
+    if (rc != SQLITE_OK || ff_sqlite_block(conn, FF_SQL_MIGRATIONS_APPLIED, &stmt) != SQLITE_OK)
         return failed(conn, reterr);
-    while ((rc = sqlite_step(conn, stmt, "read", "ff_migration")) == SQLITE_ROW) {
+    while ((rc = ff_sqlite_step(conn, stmt, "read", "ff_migration")) == SQLITE_ROW) {
         status = ledger_line(stmt, ledger, reterr);
         if (status != FF_OK) {
             sqlite3_reset(stmt);
@@ -87,14 +87,15 @@ static ff_status ledger_read(struct sqlite_conn *conn, struct ledger *ledger,
     return FF_OK;
 }
 
-static int apply(struct sqlite_conn *conn, const struct ff_sql_migration *migration, int64_t now_ms)
+static int apply(struct ff_sqlite_conn *conn, const struct ff_sql_migration *migration,
+                 int64_t now_ms)
 {
     sqlite3_stmt *stmt;
     int rc = sqlite3_exec(conn->db, migration->text[FF_DIALECT_SQLITE], NULL, NULL, NULL);
 
     if (rc != SQLITE_OK)
-        return sqlite_note(conn, rc, "apply migration", migration->name);
-    rc = sqlite_block(conn, FF_SQL_MIGRATION_RECORD, &stmt);
+        return ff_sqlite_note(conn, rc, "apply migration", migration->name);
+    rc = ff_sqlite_block(conn, FF_SQL_MIGRATION_RECORD, &stmt);
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_bind_int(stmt, 1, migration->version);
@@ -102,21 +103,21 @@ static int apply(struct sqlite_conn *conn, const struct ff_sql_migration *migrat
     sqlite3_bind_text(stmt, 3, migration->checksum, -1, SQLITE_STATIC);
     sqlite3_bind_int(stmt, 4, migration->oldest_binary);
     sqlite3_bind_int64(stmt, 5, now_ms);
-    return sqlite_step(conn, stmt, "record migration", migration->name);
+    return ff_sqlite_step(conn, stmt, "record migration", migration->name);
 }
 
 /* Names the file for file(1) and for us. */
-static int sign(struct sqlite_conn *conn)
+static int sign(struct ff_sqlite_conn *conn)
 {
     char text[96];
 
     snprintf(text, sizeof text, "PRAGMA application_id=%d; PRAGMA user_version=%d",
              FF_SQLITE_APPLICATION_ID, (int)newest());
-    return sqlite_exec_patiently(conn, text);
+    return ff_sqlite_exec_patiently(conn, text);
 }
 
 /* Inside the transaction. */
-static ff_status migrate_locked(struct sqlite_conn *conn, const struct sqlite_store *store,
+static ff_status migrate_locked(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
                                 struct ledger *ledger, struct ff_error *reterr)
 {
     FF_TRY(ledger_read(conn, ledger, reterr));
@@ -129,8 +130,9 @@ static ff_status migrate_locked(struct sqlite_conn *conn, const struct sqlite_st
     return sign(conn) == SQLITE_OK ? FF_OK : failed(conn, reterr);
 }
 
-ff_status sqlite_migrate(struct sqlite_conn *conn, const struct sqlite_store *store, bool dry_run,
-                         int32_t *ret_from, int32_t *ret_to, struct ff_error *reterr)
+ff_status ff_sqlite_migrate(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
+                            bool dry_run, int32_t *ret_from, int32_t *ret_to,
+                            struct ff_error *reterr)
 {
     struct ledger ledger;
     ff_status status;
@@ -138,13 +140,13 @@ ff_status sqlite_migrate(struct sqlite_conn *conn, const struct sqlite_store *st
     if (dry_run) {
         FF_TRY(ledger_read(conn, &ledger, reterr));
     } else {
-        if (sqlite_exec_patiently(conn, "BEGIN IMMEDIATE") != SQLITE_OK)
+        if (ff_sqlite_exec_patiently(conn, "BEGIN IMMEDIATE") != SQLITE_OK)
             return failed(conn, reterr);
         status = migrate_locked(conn, store, &ledger, reterr);
-        if (status == FF_OK && sqlite_exec_patiently(conn, "COMMIT") != SQLITE_OK)
+        if (status == FF_OK && ff_sqlite_exec_patiently(conn, "COMMIT") != SQLITE_OK)
             status = failed(conn, reterr);
         if (!sqlite3_get_autocommit(conn->db))
-            (void)sqlite_tx(conn, TX_ROLLBACK);
+            (void)ff_sqlite_tx(conn, TX_ROLLBACK);
         FF_TRY(status);
     }
     *ret_from = ledger.version;
@@ -154,7 +156,7 @@ ff_status sqlite_migrate(struct sqlite_conn *conn, const struct sqlite_store *st
 
 /* --- the live schema --- */
 
-static ff_status check_column(struct sqlite_conn *conn, sqlite3_stmt *stmt, const char *table,
+static ff_status check_column(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, const char *table,
                               const struct ff_col *col, struct ff_error *reterr)
 {
     static const char *const types[] = {
@@ -166,7 +168,7 @@ static ff_status check_column(struct sqlite_conn *conn, sqlite3_stmt *stmt, cons
 
     sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, col->name, -1, SQLITE_STATIC);
-    rc = sqlite_step(conn, stmt, "read the columns of", table);
+    rc = ff_sqlite_step(conn, stmt, "read the columns of", table);
     if (rc != SQLITE_ROW && rc != SQLITE_OK)
         return failed(conn, reterr);
     if (rc == SQLITE_OK)
@@ -180,12 +182,12 @@ static ff_status check_column(struct sqlite_conn *conn, sqlite3_stmt *stmt, cons
                  : FF_OK;
 }
 
-static ff_status check_columns(struct sqlite_conn *conn, struct ff_error *reterr)
+static ff_status check_columns(struct ff_sqlite_conn *conn, struct ff_error *reterr)
 {
     ff_status status = FF_OK;
     sqlite3_stmt *stmt;
 
-    if (sqlite_block(conn, FF_SQL_COLUMN_LIVE, &stmt) != SQLITE_OK)
+    if (ff_sqlite_block(conn, FF_SQL_COLUMN_LIVE, &stmt) != SQLITE_OK)
         return failed(conn, reterr);
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         for (int i = 0; status == FF_OK && i < ff_tables[table].col_count; i++)
@@ -194,8 +196,8 @@ static ff_status check_columns(struct sqlite_conn *conn, struct ff_error *reterr
     return status;
 }
 
-ff_status sqlite_schema_check(struct sqlite_conn *conn, const struct sqlite_store *store, bool all,
-                              struct ff_error *reterr)
+ff_status ff_sqlite_schema_check(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
+                                 bool all, struct ff_error *reterr)
 {
     struct ledger ledger;
     int32_t from, to;
@@ -205,7 +207,7 @@ ff_status sqlite_schema_check(struct sqlite_conn *conn, const struct sqlite_stor
         if (ledger.version > 0 && !all)
             return ff_fail(reterr, FF_SCHEMA, "store has schema %d and needs %d: run 'ff migrate'",
                            (int)ledger.version, (int)newest());
-        FF_TRY(sqlite_migrate(conn, store, false, &from, &to, reterr));
+        FF_TRY(ff_sqlite_migrate(conn, store, false, &from, &to, reterr));
     }
     return check_columns(conn, reterr);
 }

@@ -21,11 +21,11 @@
 
 #include "base/banned.h"
 
-struct sqlite_session {
+struct ff_sqlite_session {
     struct ff_session base;
-    struct sqlite_store *store;
-    struct sqlite_conn *conn; /* its own, or the one of a memory store */
-    bool committing;          /* the COMMIT of a SAVE has been sent */
+    struct ff_sqlite_store *store;
+    struct ff_sqlite_conn *conn; /* its own, or the one of a memory store */
+    bool committing;             /* the COMMIT of a SAVE has been sent */
     /* a call that found the file locked */
     bool waiting;
     unsigned tries;
@@ -33,16 +33,16 @@ struct sqlite_session {
     int64_t rested_ms;               /* in wait(): counts even if that clock stands still */
 };
 
-static struct sqlite_session *session_of(struct ff_session *base)
+static struct ff_sqlite_session *session_of(struct ff_session *base)
 {
-    return ff_container_of(base, struct sqlite_session, base);
+    return ff_container_of(base, struct ff_sqlite_session, base);
 }
 
 /* --- the connection of a memory store --- */
 
-static bool conn_take(struct sqlite_session *s)
+static bool conn_take(struct ff_sqlite_session *s)
 {
-    struct sqlite_memory *const memory = s->store->memory;
+    struct ff_sqlite_memory *const memory = s->store->memory;
     bool mine;
 
     if (!memory)
@@ -55,9 +55,9 @@ static bool conn_take(struct sqlite_session *s)
     return mine;
 }
 
-static void conn_give(struct sqlite_session *s)
+static void conn_give(struct ff_sqlite_session *s)
 {
-    struct sqlite_memory *const memory = s->store->memory;
+    struct ff_sqlite_memory *const memory = s->store->memory;
 
     if (!memory)
         return;
@@ -72,66 +72,54 @@ static void conn_give(struct sqlite_session *s)
 /* --- loading --- */
 
 /* The time of a call is taken inside its transaction, behind the lock if there is one. */
-static int set_clock(struct sqlite_session *s, struct ff_call *call)
+static int set_clock(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    struct sqlite_conn *const conn = s->conn;
+    struct ff_sqlite_conn *const conn = s->conn;
     int64_t stored_ms = 0;
     sqlite3_stmt *stmt;
-    int rc = sqlite_block(conn, FF_SQL_CLOCK_READ, &stmt);
+    int rc = ff_sqlite_block(conn, FF_SQL_CLOCK_READ, &stmt);
 
     if (rc != SQLITE_OK)
         return rc;
-    rc = sqlite_step(conn, stmt, "read", "clock");
+    rc = ff_sqlite_step(conn, stmt, "read", "clock");
     if (rc == SQLITE_ROW) {
         stored_ms = sqlite3_column_int64(stmt, 0);
         sqlite3_reset(stmt);
         rc = SQLITE_OK;
     }
-    conn->now_ms = sqlite_now_ms(s->store, stored_ms);
+    conn->now_ms = ff_sqlite_now_ms(s->store, stored_ms);
     call->now_ms = conn->now_ms;
     return rc;
 }
 
-/* A row seen before the lock is gone: nothing but its key may be left of it. Key columns stand
- * first in the struct. */
-static void forget_row(struct ff_rowset *rows, struct ff_entry *entry)
-{
-    const struct ff_table_info *const info = &ff_tables[entry->table];
-    const size_t from = info->cols[info->key_count].offset;
-    const char *const fresh = ff_rowset_row_new(rows, entry->table);
-
-    if (fresh)
-        memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
-}
-
 /* One key: the row goes straight into the entry. */
-static int load_entry(struct sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry)
+static int load_entry(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry)
 {
     const struct ff_table_info *const info = &ff_tables[entry->table];
     sqlite3_stmt *stmt;
-    int rc = sqlite_table(conn, entry->table, STMT_READ, &stmt);
+    int rc = ff_sqlite_table(conn, entry->table, STMT_READ, &stmt);
 
     for (int i = 0; rc == SQLITE_OK && i < info->key_count; i++)
-        rc = sqlite_bind_col(stmt, i + 1, &info->cols[i], entry->row);
+        rc = ff_sqlite_bind_col(stmt, i + 1, &info->cols[i], entry->row);
     if (rc != SQLITE_OK)
-        return sqlite_note(conn, rc, "ask for a row of", info->name);
-    rc = sqlite_step(conn, stmt, "read", info->name);
+        return ff_sqlite_note(conn, rc, "ask for a row of", info->name);
+    rc = ff_sqlite_step(conn, stmt, "read", info->name);
     if (rc == SQLITE_ROW) {
-        rc = sqlite_get_cols(stmt, info, info->key_count, entry->row, rows->arena);
+        rc = ff_sqlite_get_cols(stmt, info, info->key_count, entry->row, rows->arena);
         if (rc != SQLITE_OK)
-            sqlite_note(conn, rc, "read a row of", info->name);
+            ff_sqlite_note(conn, rc, "read a row of", info->name);
         sqlite3_reset(stmt);
         sqlite3_clear_bindings(stmt);
         entry->found = FF_FOUND_ROW;
     } else if (rc == SQLITE_OK) {
         if (entry->found == FF_FOUND_ROW)
-            forget_row(rows, entry);
+            ff_rowset_forget(rows, entry);
         entry->found = FF_FOUND_ABSENT;
     }
     return rc;
 }
 
-static int load_keyed(struct sqlite_conn *conn, struct ff_rowset *rows, bool locking)
+static int load_keyed(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
 {
     int rc = SQLITE_OK;
 
@@ -149,15 +137,15 @@ static int load_keyed(struct sqlite_conn *conn, struct ff_rowset *rows, bool loc
     return rc;
 }
 
-static int bind_params(struct sqlite_conn *conn, sqlite3_stmt *stmt, int block,
+static int bind_params(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, int block,
                        const struct ff_value *params, size_t count)
 {
     const struct ff_sql_block *const info = &ff_sql_blocks[block];
     int rc = count == info->param_count ? SQLITE_OK : SQLITE_MISMATCH;
 
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = sqlite_bind_value(stmt, (int)i + 1, &params[i]);
-    return rc == SQLITE_OK ? rc : sqlite_note(conn, rc, "bind the parameters of", info->name);
+        rc = ff_sqlite_bind_value(stmt, (int)i + 1, &params[i]);
+    return rc == SQLITE_OK ? rc : ff_sqlite_note(conn, rc, "bind the parameters of", info->name);
 }
 
 /* Appends to a list in an arena; the list doubles. */
@@ -184,7 +172,7 @@ static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *
 
     if (!row)
         return SQLITE_TOOBIG;
-    rc = sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
+    rc = ff_sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
     if (rc != SQLITE_OK)
         return rc;
     row = ff_rowset_put_scanned(rows, table, row, block->locks);
@@ -194,14 +182,14 @@ static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *
     return SQLITE_OK;
 }
 
-static int load_scan(struct sqlite_conn *conn, struct ff_rowset *rows, struct ff_scan *scan)
+static int load_scan(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_scan *scan)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[scan->block];
     sqlite3_stmt *stmt;
-    int rc = sqlite_block(conn, scan->block, &stmt);
+    int rc = ff_sqlite_block(conn, scan->block, &stmt);
 
     if (rc == SQLITE_OK && block->out_table < 0)
-        rc = sqlite_note(conn, SQLITE_MISMATCH, "scan", block->name);
+        rc = ff_sqlite_note(conn, SQLITE_MISMATCH, "scan", block->name);
     if (rc == SQLITE_OK)
         rc = bind_params(conn, stmt, scan->block, scan->params, scan->param_count);
     if (rc == SQLITE_OK && block->limit_param >= 0)
@@ -210,10 +198,10 @@ static int load_scan(struct sqlite_conn *conn, struct ff_rowset *rows, struct ff
         return rc;
     scan->row_count = 0; /* this may be the second try */
     scan->rows = NULL;
-    while ((rc = sqlite_step(conn, stmt, "scan", block->name)) == SQLITE_ROW) {
+    while ((rc = ff_sqlite_step(conn, stmt, "scan", block->name)) == SQLITE_ROW) {
         rc = scan_row(stmt, rows, scan);
         if (rc != SQLITE_OK) {
-            sqlite_note(conn, rc, "read a row of", block->name);
+            ff_sqlite_note(conn, rc, "read a row of", block->name);
             sqlite3_reset(stmt);
             return rc;
         }
@@ -222,7 +210,7 @@ static int load_scan(struct sqlite_conn *conn, struct ff_rowset *rows, struct ff
     return rc;
 }
 
-static int load_scans(struct sqlite_conn *conn, struct ff_rowset *rows, bool locking)
+static int load_scans(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
 {
     int rc = SQLITE_OK;
 
@@ -232,15 +220,15 @@ static int load_scans(struct sqlite_conn *conn, struct ff_rowset *rows, bool loc
     return rc;
 }
 
-static int check_arena(struct sqlite_conn *conn, const struct ff_arena *arena)
+static int check_arena(struct ff_sqlite_conn *conn, const struct ff_arena *arena)
 {
-    return arena->failed ? sqlite_note(conn, SQLITE_TOOBIG, "hold the rows", NULL) : SQLITE_OK;
+    return arena->failed ? ff_sqlite_note(conn, SQLITE_TOOBIG, "hold the rows", NULL) : SQLITE_OK;
 }
 
-static int call_load(struct sqlite_session *s, struct ff_call *call)
+static int call_load(struct ff_sqlite_session *s, struct ff_call *call)
 {
     const bool locking = call->kind == FF_CALL_LOAD;
-    int rc = sqlite_tx(s->conn, locking ? TX_WRITE : TX_READ);
+    int rc = ff_sqlite_tx(s->conn, locking ? TX_WRITE : TX_READ);
 
     if (rc == SQLITE_OK)
         rc = set_clock(s, call);
@@ -253,19 +241,19 @@ static int call_load(struct sqlite_session *s, struct ff_call *call)
     if (rc == SQLITE_OK)
         rc = check_arena(s->conn, call->rows->arena);
     if (rc == SQLITE_OK && !locking)
-        rc = sqlite_tx(s->conn, TX_COMMIT);
+        rc = ff_sqlite_tx(s->conn, TX_COMMIT);
     return rc;
 }
 
 /* --- saving --- */
 
 /* Runs a bound statement that must have changed exactly `rows` rows; < 0: any number. */
-static int save_step(struct sqlite_conn *conn, sqlite3_stmt *stmt, int rows, const char *table)
+static int save_step(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, int rows, const char *table)
 {
-    const int rc = sqlite_step(conn, stmt, "save", table);
+    const int rc = ff_sqlite_step(conn, stmt, "save", table);
 
     if (rc == SQLITE_OK && rows >= 0 && sqlite3_changes(conn->db) != rows)
-        return sqlite_note(conn, SQLITE_MISMATCH, "find the row to save in", table);
+        return ff_sqlite_note(conn, SQLITE_MISMATCH, "find the row to save in", table);
     return rc;
 }
 
@@ -289,7 +277,7 @@ static size_t rows_per_statement(ff_change change, size_t count)
     return change == FF_CHANGE_INSERT && count >= FF_SQL_MANY_ROWS ? FF_SQL_MANY_ROWS : 1;
 }
 
-static int save_part(struct sqlite_conn *conn, ff_table table, ff_change change, void **rows,
+static int save_part(struct ff_sqlite_conn *conn, ff_table table, ff_change change, void **rows,
                      size_t count)
 {
     static const int statements[] = {[FF_CHANGE_INSERT] = STMT_INSERT,
@@ -298,19 +286,19 @@ static int save_part(struct sqlite_conn *conn, ff_table table, ff_change change,
     const struct ff_table_info *const info = &ff_tables[table];
     sqlite3_stmt *stmt;
     int index = 0;
-    int rc = sqlite_table(conn, table, count > 1 ? STMT_INSERT_MANY : statements[change], &stmt);
+    int rc = ff_sqlite_table(conn, table, count > 1 ? STMT_INSERT_MANY : statements[change], &stmt);
 
     /* Key columns come first in a table, so the order of columns is that of the parameters. */
     for (size_t k = 0; k < count; k++)
         for (int i = 0; rc == SQLITE_OK && i < info->col_count; i++)
             if (col_travels(&info->cols[i], change, info->flavour))
-                rc = sqlite_bind_col(stmt, ++index, &info->cols[i], rows[k]);
+                rc = ff_sqlite_bind_col(stmt, ++index, &info->cols[i], rows[k]);
     if (rc != SQLITE_OK)
-        return sqlite_note(conn, rc, "save a row of", info->name);
+        return ff_sqlite_note(conn, rc, "save a row of", info->name);
     return save_step(conn, stmt, (int)count, info->name);
 }
 
-static int save_rows(struct sqlite_conn *conn, ff_table table, ff_change change, void **rows,
+static int save_rows(struct ff_sqlite_conn *conn, ff_table table, ff_change change, void **rows,
                      size_t count)
 {
     size_t part;
@@ -323,7 +311,7 @@ static int save_rows(struct sqlite_conn *conn, ff_table table, ff_change change,
     return rc;
 }
 
-static int save_table(struct sqlite_conn *conn, struct ff_rowset *rows, ff_table table)
+static int save_table(struct ff_sqlite_conn *conn, struct ff_rowset *rows, ff_table table)
 {
     static const ff_change order[] = {FF_CHANGE_DELETE, FF_CHANGE_INSERT, FF_CHANGE_UPDATE};
     int rc = SQLITE_OK;
@@ -338,7 +326,7 @@ static int save_table(struct sqlite_conn *conn, struct ff_rowset *rows, ff_table
 }
 
 /* Everything scoped to the execution goes, the execution itself at last. */
-static int save_purge(struct sqlite_conn *conn, const struct ff_execution *execution)
+static int save_purge(struct ff_sqlite_conn *conn, const struct ff_execution *execution)
 {
     int rc = SQLITE_OK;
 
@@ -348,9 +336,9 @@ static int save_purge(struct sqlite_conn *conn, const struct ff_execution *execu
 
         if (info->scope != FF_SCOPE_EXECUTION)
             continue;
-        rc = sqlite_table(conn, (ff_table)table, STMT_PURGE, &stmt);
+        rc = ff_sqlite_table(conn, (ff_table)table, STMT_PURGE, &stmt);
         for (int i = 0; rc == SQLITE_OK && i < 2; i++)
-            rc = sqlite_bind_col(stmt, i + 1, &ff_tables[FF_TABLE_EXECUTION].cols[i], execution);
+            rc = ff_sqlite_bind_col(stmt, i + 1, &ff_tables[FF_TABLE_EXECUTION].cols[i], execution);
         if (rc == SQLITE_OK)
             rc = save_step(conn, stmt, table == FF_TABLE_EXECUTION ? 1 : -1, info->name);
     }
@@ -358,7 +346,7 @@ static int save_purge(struct sqlite_conn *conn, const struct ff_execution *execu
 }
 
 /* The numbers of a transaction follow each other: nobody else writes meanwhile. */
-static int save_events(struct sqlite_conn *conn, struct ff_call *call)
+static int save_events(struct ff_sqlite_conn *conn, struct ff_call *call)
 {
     struct ff_rowset *const rows = call->rows;
     const int rc =
@@ -372,25 +360,25 @@ static int save_events(struct sqlite_conn *conn, struct ff_call *call)
     return rc;
 }
 
-static int save_clock(struct sqlite_conn *conn)
+static int save_clock(struct ff_sqlite_conn *conn)
 {
     sqlite3_stmt *stmt;
-    int rc = sqlite_block(conn, FF_SQL_CLOCK_SAVE, &stmt);
+    int rc = ff_sqlite_block(conn, FF_SQL_CLOCK_SAVE, &stmt);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(stmt, 1, conn->now_ms);
     return rc == SQLITE_OK ? save_step(conn, stmt, 1, "ff_clock") : rc;
 }
 
-static int call_save(struct sqlite_session *s, struct ff_call *call)
+static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    struct sqlite_conn *const conn = s->conn;
+    struct ff_sqlite_conn *const conn = s->conn;
     struct ff_rowset *const rows = call->rows;
     int rc = check_arena(conn, rows->arena);
 
     call->last_event_id = 0;
     if (rc == SQLITE_OK && sqlite3_get_autocommit(conn->db))
-        rc = sqlite_note(conn, SQLITE_MISUSE, "save without a load", NULL);
+        rc = ff_sqlite_note(conn, SQLITE_MISUSE, "save without a load", NULL);
     for (int table = 0; rc == SQLITE_OK && table < FF_TABLE_COUNT; table++)
         rc = save_table(conn, rows, (ff_table)table);
     for (size_t i = 0; rc == SQLITE_OK && i < rows->purge_count; i++)
@@ -404,7 +392,7 @@ static int call_save(struct sqlite_session *s, struct ff_call *call)
     if (rc == SQLITE_OK) {
         s->committing = true;
         FF_FAILPOINT(sqlite_written);
-        rc = sqlite_tx(conn, TX_COMMIT);
+        rc = ff_sqlite_tx(conn, TX_COMMIT);
         FF_FAILPOINT(sqlite_committed);
     }
     return rc;
@@ -412,16 +400,16 @@ static int call_save(struct sqlite_session *s, struct ff_call *call)
 
 /* Moves the log into the file when it has grown. Our own call, because SQLite's would not tell us
  * of an fsync error; the batch is committed whatever comes of it. */
-static void checkpoint(struct sqlite_session *s)
+static void checkpoint(struct ff_sqlite_session *s)
 {
-    struct sqlite_conn *const conn = s->conn;
+    struct ff_sqlite_conn *const conn = s->conn;
     int rc;
 
     if (conn->wal_pages < FF_SQLITE_WAL_PAGES)
         return;
     conn->wal_pages = 0;
     rc = sqlite3_wal_checkpoint_v2(conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (sqlite_is_poison(rc, false))
+    if (ff_sqlite_is_poison(rc, false))
         atomic_store(&s->store->poisoned, true);
 }
 
@@ -436,7 +424,7 @@ static int read_row(sqlite3_stmt *stmt, struct ff_read *read)
     if (!row || !push(read->arena, &read->rows, read->row_count, row))
         return SQLITE_TOOBIG;
     ff_row_init((ff_table)block->out_table, row);
-    return sqlite_get_cols(stmt, info, 0, row, read->arena);
+    return ff_sqlite_get_cols(stmt, info, 0, row, read->arena);
 }
 
 static int read_cells(sqlite3_stmt *stmt, struct ff_read *read)
@@ -457,16 +445,16 @@ static int read_cells(sqlite3_stmt *stmt, struct ff_read *read)
     if (sqlite3_column_count(stmt) != block->out_count)
         return SQLITE_MISMATCH;
     for (int i = 0; rc == SQLITE_OK && i < block->out_count; i++)
-        rc = sqlite_get_cell(stmt, i, block->out_types[i],
-                             &read->cells[count * block->out_count + (size_t)i], read->arena);
+        rc = ff_sqlite_get_cell(stmt, i, block->out_types[i],
+                                &read->cells[count * block->out_count + (size_t)i], read->arena);
     return rc;
 }
 
-static int read_block(struct sqlite_conn *conn, struct ff_read *read)
+static int read_block(struct ff_sqlite_conn *conn, struct ff_read *read)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
     sqlite3_stmt *stmt;
-    int rc = sqlite_block(conn, read->block, &stmt);
+    int rc = ff_sqlite_block(conn, read->block, &stmt);
 
     if (rc == SQLITE_OK)
         rc = bind_params(conn, stmt, read->block, read->params, read->param_count);
@@ -476,10 +464,10 @@ static int read_block(struct sqlite_conn *conn, struct ff_read *read)
     read->rows = NULL;
     read->cells = NULL;
     read->col_count = block->out_table < 0 ? block->out_count : 0;
-    while ((rc = sqlite_step(conn, stmt, "read", block->name)) == SQLITE_ROW) {
+    while ((rc = ff_sqlite_step(conn, stmt, "read", block->name)) == SQLITE_ROW) {
         rc = block->out_table < 0 ? read_cells(stmt, read) : read_row(stmt, read);
         if (rc != SQLITE_OK) {
-            sqlite_note(conn, rc, "read a row of", block->name);
+            ff_sqlite_note(conn, rc, "read a row of", block->name);
             sqlite3_reset(stmt);
             return rc;
         }
@@ -488,22 +476,22 @@ static int read_block(struct sqlite_conn *conn, struct ff_read *read)
     return rc;
 }
 
-static int call_read(struct sqlite_session *s, struct ff_call *call)
+static int call_read(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    int rc = sqlite_tx(s->conn, TX_READ);
+    int rc = ff_sqlite_tx(s->conn, TX_READ);
 
     if (rc == SQLITE_OK)
         rc = set_clock(s, call);
     if (rc == SQLITE_OK)
         rc = read_block(s->conn, call->read);
     if (rc == SQLITE_OK)
-        rc = sqlite_tx(s->conn, TX_COMMIT);
+        rc = ff_sqlite_tx(s->conn, TX_COMMIT);
     return rc;
 }
 
-static int call_rollback(struct sqlite_session *s)
+static int call_rollback(struct ff_sqlite_session *s)
 {
-    return sqlite3_get_autocommit(s->conn->db) ? SQLITE_OK : sqlite_tx(s->conn, TX_ROLLBACK);
+    return sqlite3_get_autocommit(s->conn->db) ? SQLITE_OK : ff_sqlite_tx(s->conn, TX_ROLLBACK);
 }
 
 /* --- the seam --- */
@@ -524,10 +512,10 @@ static void refuse(struct ff_call *call, ff_called outcome, const char *why)
 }
 
 /* The transaction goes with the error that ended it. */
-static void call_failed(struct sqlite_session *s, struct ff_call *call, int rc)
+static void call_failed(struct ff_sqlite_session *s, struct ff_call *call, int rc)
 {
-    call->outcome = sqlite_class(rc);
-    if (sqlite_is_poison(rc, s->committing) && !FF_MUTANT(sync_error_is_certain)) {
+    call->outcome = ff_sqlite_class(rc);
+    if (ff_sqlite_is_poison(rc, s->committing) && !FF_MUTANT(sync_error_is_certain)) {
         atomic_store(&s->store->poisoned, true);
         call->outcome = s->committing ? FF_CALLED_UNKNOWN : FF_CALLED_STOP;
     }
@@ -536,13 +524,13 @@ static void call_failed(struct sqlite_session *s, struct ff_call *call, int rc)
     (void)call_rollback(s); /* its own error would only say the same again */
 }
 
-static int64_t mono_ms(const struct sqlite_session *s)
+static int64_t mono_ms(const struct ff_sqlite_session *s)
 {
     return ff_clock_mono_ms(&s->store->clock);
 }
 
 /* Rests get longer, up to 1 to 32 ms; chance keeps two processes from meeting again and again. */
-static bool rest(struct sqlite_session *s)
+static bool rest(struct ff_sqlite_session *s)
 {
     const int64_t now_ms = mono_ms(s);
     const uint64_t span_ms = UINT64_C(1) << (s->tries < 5 ? s->tries : 5);
@@ -555,7 +543,7 @@ static bool rest(struct sqlite_session *s)
     return true;
 }
 
-static int run_call(struct sqlite_session *s, struct ff_call *call)
+static int run_call(struct ff_sqlite_session *s, struct ff_call *call)
 {
     switch (call->kind) {
     case FF_CALL_PEEK:
@@ -570,10 +558,10 @@ static int run_call(struct sqlite_session *s, struct ff_call *call)
     case FF_CALL_RESOLVE:
         break;
     }
-    return sqlite_note(s->conn, SQLITE_MISUSE, "run this call", NULL);
+    return ff_sqlite_note(s->conn, SQLITE_MISUSE, "run this call", NULL);
 }
 
-static void attempt(struct sqlite_session *s, struct ff_call *call)
+static void attempt(struct ff_sqlite_session *s, struct ff_call *call)
 {
     const bool keeps = call->kind == FF_CALL_LOAD;
     int rc;
@@ -589,7 +577,7 @@ static void attempt(struct sqlite_session *s, struct ff_call *call)
         call->outcome = FF_CALLED_OK;
         if (call->kind == FF_CALL_SAVE)
             checkpoint(s);
-    } else if (sqlite_is_busy(rc) && call->kind != FF_CALL_SAVE) {
+    } else if (ff_sqlite_is_busy(rc) && call->kind != FF_CALL_SAVE) {
         (void)call_rollback(s);
         if (!rest(s))
             call_failed(s, call, rc);
@@ -602,8 +590,8 @@ static void attempt(struct sqlite_session *s, struct ff_call *call)
 
 static void session_start(struct ff_session *base, struct ff_call *call)
 {
-    struct sqlite_session *const s = session_of(base);
-    const char *const refusal = sqlite_refusal(s->store);
+    struct ff_sqlite_session *const s = session_of(base);
+    const char *const refusal = ff_sqlite_refusal(s->store);
 
     s->waiting = false;
     s->committing = false;
@@ -623,7 +611,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
 
 static bool session_finish(struct ff_session *base, struct ff_call *call)
 {
-    struct sqlite_session *const s = session_of(base);
+    struct ff_sqlite_session *const s = session_of(base);
 
     if (s->waiting && mono_ms(s) >= s->next_try_ms)
         attempt(s, call);
@@ -631,7 +619,7 @@ static bool session_finish(struct ff_session *base, struct ff_call *call)
 }
 
 /* Another session of the memory store wakes us when it gives the connection back. */
-static void wait_for_memory(struct sqlite_memory *memory, int64_t ms)
+static void wait_for_memory(struct ff_sqlite_memory *memory, int64_t ms)
 {
     struct timespec until;
 
@@ -647,7 +635,7 @@ static void wait_for_memory(struct sqlite_memory *memory, int64_t ms)
 
 static void session_wait(struct ff_session *base, int64_t timeout_ms)
 {
-    struct sqlite_session *const s = session_of(base);
+    struct ff_sqlite_session *const s = session_of(base);
     const int64_t ms = ff_min_i64(timeout_ms, s->next_try_ms - mono_ms(s));
 
     if (!s->waiting || ms <= 0)
@@ -655,20 +643,20 @@ static void session_wait(struct ff_session *base, int64_t timeout_ms)
     if (s->store->memory)
         wait_for_memory(s->store->memory, ms);
     else
-        sqlite_sleep_ms(ms);
+        ff_sqlite_sleep_ms(ms);
     s->rested_ms += ms;
     s->next_try_ms -= ms;
 }
 
 static void session_abandon(struct ff_session *base, struct ff_call *call)
 {
-    struct sqlite_session *const s = session_of(base);
+    struct ff_sqlite_session *const s = session_of(base);
 
     /* A call that does not wait has ended, and how is known. */
     if (s->waiting)
         refuse(call, FF_CALLED_RERUN, "store was locked for too long");
     s->waiting = false;
-    if (!sqlite_refusal(s->store) && conn_take(s)) {
+    if (!ff_sqlite_refusal(s->store) && conn_take(s)) {
         (void)call_rollback(s);
         conn_give(s);
     }
@@ -676,7 +664,7 @@ static void session_abandon(struct ff_session *base, struct ff_call *call)
 
 static void session_free(struct ff_session *base)
 {
-    struct sqlite_session *const s = session_of(base);
+    struct ff_sqlite_session *const s = session_of(base);
 
     if (s->store->pid == getpid() && conn_take(s)) {
         if (s->conn->db)
@@ -684,7 +672,7 @@ static void session_free(struct ff_session *base)
         conn_give(s);
     }
     if (!s->store->memory && s->store->pid == getpid()) {
-        sqlite_conn_close(s->conn, atomic_load(&s->store->poisoned));
+        ff_sqlite_conn_close(s->conn, atomic_load(&s->store->poisoned));
         ff_free(s->conn);
     }
     ff_free(s);
@@ -698,12 +686,12 @@ static const struct ff_session_ops session_ops = {
     .free = session_free,
 };
 
-ff_status sqlite_session_new(struct ff_store *base, struct ff_session **ret,
-                             struct ff_error *reterr)
+ff_status ff_sqlite_session_new(struct ff_store *base, struct ff_session **ret,
+                                struct ff_error *reterr)
 {
-    struct sqlite_store *const store = ff_container_of(base, struct sqlite_store, base);
-    const char *const refusal = sqlite_refusal(store);
-    struct sqlite_session *s;
+    struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
+    const char *const refusal = ff_sqlite_refusal(store);
+    struct ff_sqlite_session *s;
 
     if (refusal)
         return ff_fail(reterr, FF_UNAVAILABLE, "%s", refusal);
@@ -717,7 +705,7 @@ ff_status sqlite_session_new(struct ff_store *base, struct ff_session **ret,
         ff_free(s);
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a session");
     }
-    if (!store->memory && sqlite_conn_open(s->conn, store->path, false, false) != SQLITE_OK) {
+    if (!store->memory && ff_sqlite_conn_open(s->conn, store->path, false, false) != SQLITE_OK) {
         ff_fail(reterr, FF_UNAVAILABLE, "%s", s->conn->problem);
         session_free(&s->base);
         return FF_UNAVAILABLE;

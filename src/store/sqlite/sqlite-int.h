@@ -27,7 +27,7 @@
 enum { STMT_READ, STMT_INSERT, STMT_INSERT_MANY, STMT_UPDATE, STMT_REMOVE, STMT_PURGE, STMT_COUNT };
 enum { TX_READ, TX_WRITE, TX_COMMIT, TX_ROLLBACK, TX_COUNT };
 
-struct sqlite_conn {
+struct ff_sqlite_conn {
     sqlite3 *db;
     int64_t now_ms; /* what ff_now_ms() answers; set at the start of every call */
     int wal_pages;  /* as of the last commit */
@@ -38,83 +38,85 @@ struct sqlite_conn {
 };
 
 /* `path` is a file, or a memdb URI if `memory`. */
-int sqlite_conn_open(struct sqlite_conn *conn, const char *path, bool memory, bool create);
+int ff_sqlite_conn_open(struct ff_sqlite_conn *conn, const char *path, bool memory, bool create);
 /* `poisoned`: without the checkpoint that the last connection makes. */
-void sqlite_conn_close(struct sqlite_conn *conn, bool poisoned);
+void ff_sqlite_conn_close(struct ff_sqlite_conn *conn, bool poisoned);
 /* Keeps a message and returns `rc`. `what` may be NULL. */
-int sqlite_note(struct sqlite_conn *conn, int rc, const char *doing, const char *what);
-int sqlite_block(struct sqlite_conn *conn, int block, sqlite3_stmt **ret);
-int sqlite_table(struct sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret);
+int ff_sqlite_note(struct ff_sqlite_conn *conn, int rc, const char *doing, const char *what);
+int ff_sqlite_block(struct ff_sqlite_conn *conn, int block, sqlite3_stmt **ret);
+int ff_sqlite_table(struct ff_sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret);
 /* Steps once, to the next row (SQLITE_ROW) or the end (SQLITE_OK, and the statement is reset). */
-int sqlite_step(struct sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing, const char *what);
-int sqlite_tx(struct sqlite_conn *conn, int tx);
+int ff_sqlite_step(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, const char *doing,
+                   const char *what);
+int ff_sqlite_tx(struct ff_sqlite_conn *conn, int tx);
 /* A text without parameters, tried again while the file is locked; for opening and migrating. */
-int sqlite_exec_patiently(struct sqlite_conn *conn, const char *text);
+int ff_sqlite_exec_patiently(struct ff_sqlite_conn *conn, const char *text);
 /* The one number a PRAGMA or block answers with; `fallback` if there is no row. */
-int sqlite_number(struct sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret);
-bool sqlite_is_busy(int rc);
+int ff_sqlite_number(struct ff_sqlite_conn *conn, const char *text, int64_t fallback, int64_t *ret);
+bool ff_sqlite_is_busy(int rc);
 /* After this the file may hold less than the kernel said: nobody may use it any more. */
-bool sqlite_is_poison(int rc, bool committing);
-ff_called sqlite_class(int rc);
-void sqlite_sleep_ms(int64_t ms);
+bool ff_sqlite_is_poison(int rc, bool committing);
+ff_called ff_sqlite_class(int rc);
+void ff_sqlite_sleep_ms(int64_t ms);
 
 /* --- values.c: C values to parameters, columns to C values --- */
 
-int sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value);
-int sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, const void *row);
+int ff_sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value);
+int ff_sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, const void *row);
 /* All columns of the table from `from` on; the statement has them in the same order. Text and blobs
  * are copied into the arena. */
-int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
-                    struct ff_arena *arena);
-int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
-                    struct ff_arena *arena);
+int ff_sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
+                       struct ff_arena *arena);
+int ff_sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
+                       struct ff_arena *arena);
 
 /* --- store.c: the file or the memory --- */
 
-struct sqlite_session;
+struct ff_sqlite_session;
 
 /* The one connection of a memory store. Stores of the same name in a process share it; a session
  * owns it from LOAD to SAVE or ROLLBACK, and for the length of any other call. */
-struct sqlite_memory {
-    struct sqlite_memory *next;
+struct ff_sqlite_memory {
+    struct ff_sqlite_memory *next;
     char name[96];
     int users;
-    struct sqlite_conn conn;
+    struct ff_sqlite_conn conn;
     pthread_mutex_t lock;
     pthread_cond_t released;
-    const struct sqlite_session *owner;
+    const struct ff_sqlite_session *owner;
 };
 
-struct sqlite_store {
+struct ff_sqlite_store {
     struct ff_store base;
     struct ff_clock clock;
     struct ff_random random;
     char *path;
     pid_t pid; /* SQLite must not be carried across a fork */
     atomic_bool poisoned;
-    struct sqlite_memory *memory; /* or NULL: a file */
-    struct sqlite_conn *home;     /* of the store itself: opening, migrating, watching */
-    pthread_mutex_t lock;         /* guards the rest, and `home` of a file */
+    struct ff_sqlite_memory *memory; /* or NULL: a file */
+    struct ff_sqlite_conn *home;     /* of the store itself: opening, migrating, watching */
+    pthread_mutex_t lock;            /* guards the rest, and `home` of a file */
     int64_t last_now_ms, last_boot_ms;
     int64_t seen_version; /* PRAGMA data_version */
 };
 
 /* The store's time: never runs back, whatever the wall clock does. */
-int64_t sqlite_now_ms(struct sqlite_store *store, int64_t stored_ms);
+int64_t ff_sqlite_now_ms(struct ff_sqlite_store *store, int64_t stored_ms);
 /* NULL, or why the store must not be used any more. */
-const char *sqlite_refusal(const struct sqlite_store *store);
+const char *ff_sqlite_refusal(const struct ff_sqlite_store *store);
 
 /* --- session.c --- */
 
-ff_status sqlite_session_new(struct ff_store *base, struct ff_session **ret,
-                             struct ff_error *reterr);
+ff_status ff_sqlite_session_new(struct ff_store *base, struct ff_session **ret,
+                                struct ff_error *reterr);
 
 /* --- migrate.c --- */
 
-ff_status sqlite_migrate(struct sqlite_conn *conn, const struct sqlite_store *store, bool dry_run,
-                         int32_t *ret_from, int32_t *ret_to, struct ff_error *reterr);
+ff_status ff_sqlite_migrate(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
+                            bool dry_run, int32_t *ret_from, int32_t *ret_to,
+                            struct ff_error *reterr);
 /* What opening does: migrates an empty store, or any if `all`; then compares with rows.def. */
-ff_status sqlite_schema_check(struct sqlite_conn *conn, const struct sqlite_store *store, bool all,
-                              struct ff_error *reterr);
+ff_status ff_sqlite_schema_check(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
+                                 bool all, struct ff_error *reterr);
 
 #endif

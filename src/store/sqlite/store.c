@@ -22,9 +22,9 @@
 
 /* All named memory stores of this process. */
 static pthread_mutex_t memories_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sqlite_memory *memories;
+static struct ff_sqlite_memory *memories;
 
-const char *sqlite_refusal(const struct sqlite_store *store)
+const char *ff_sqlite_refusal(const struct ff_sqlite_store *store)
 {
     if (store->pid != getpid())
         return "store was opened before a fork and cannot be used after it";
@@ -33,7 +33,7 @@ const char *sqlite_refusal(const struct sqlite_store *store)
     return NULL;
 }
 
-int64_t sqlite_now_ms(struct sqlite_store *store, int64_t stored_ms)
+int64_t ff_sqlite_now_ms(struct ff_sqlite_store *store, int64_t stored_ms)
 {
     int64_t now_ms;
 
@@ -50,18 +50,18 @@ int64_t sqlite_now_ms(struct sqlite_store *store, int64_t stored_ms)
 
 /* --- memory --- */
 
-static void memory_free(struct sqlite_memory *memory)
+static void memory_free(struct ff_sqlite_memory *memory)
 {
-    sqlite_conn_close(&memory->conn, false);
+    ff_sqlite_conn_close(&memory->conn, false);
     pthread_cond_destroy(&memory->released);
     pthread_mutex_destroy(&memory->lock);
     ff_free(memory);
 }
 
 /* Called with the list locked. */
-static struct sqlite_memory *memory_new(const char *name, struct ff_error *reterr)
+static struct ff_sqlite_memory *memory_new(const char *name, struct ff_error *reterr)
 {
-    struct sqlite_memory *const memory = ff_calloc(1, sizeof *memory);
+    struct ff_sqlite_memory *const memory = ff_calloc(1, sizeof *memory);
     pthread_condattr_t attr;
     char uri[160];
 
@@ -76,8 +76,8 @@ static struct sqlite_memory *memory_new(const char *name, struct ff_error *reter
     pthread_condattr_destroy(&attr);
     snprintf(memory->name, sizeof memory->name, "%s", name);
     snprintf(uri, sizeof uri, "file:/%s?vfs=memdb", name);
-    if (sqlite_conn_open(&memory->conn, uri, true, true) != SQLITE_OK ||
-        sqlite_exec_patiently(&memory->conn, "PRAGMA journal_mode=MEMORY") != SQLITE_OK) {
+    if (ff_sqlite_conn_open(&memory->conn, uri, true, true) != SQLITE_OK ||
+        ff_sqlite_exec_patiently(&memory->conn, "PRAGMA journal_mode=MEMORY") != SQLITE_OK) {
         ff_fail(reterr, FF_UNAVAILABLE, "%s", memory->conn.problem);
         memory_free(memory);
         return NULL;
@@ -87,9 +87,9 @@ static struct sqlite_memory *memory_new(const char *name, struct ff_error *reter
     return memory;
 }
 
-static struct sqlite_memory *memory_get(const char *name, struct ff_error *reterr)
+static struct ff_sqlite_memory *memory_get(const char *name, struct ff_error *reterr)
 {
-    struct sqlite_memory *memory;
+    struct ff_sqlite_memory *memory;
 
     pthread_mutex_lock(&memories_lock);
     for (memory = memories; memory; memory = memory->next)
@@ -103,9 +103,9 @@ static struct sqlite_memory *memory_get(const char *name, struct ff_error *reter
     return memory;
 }
 
-static void memory_put(struct sqlite_memory *memory)
+static void memory_put(struct ff_sqlite_memory *memory)
 {
-    struct sqlite_memory **at = &memories;
+    struct ff_sqlite_memory **at = &memories;
 
     pthread_mutex_lock(&memories_lock);
     if (--memory->users == 0) {
@@ -126,14 +126,14 @@ static void store_notify(struct ff_store *base)
 
 static bool store_notified(struct ff_store *base)
 {
-    struct sqlite_store *const store = ff_container_of(base, struct sqlite_store, base);
+    struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
     int64_t version = 0;
     bool moved;
 
-    if (store->memory || sqlite_refusal(store))
+    if (store->memory || ff_sqlite_refusal(store))
         return false;
     pthread_mutex_lock(&store->lock);
-    moved = sqlite_number(store->home, "PRAGMA data_version", 0, &version) == SQLITE_OK &&
+    moved = ff_sqlite_number(store->home, "PRAGMA data_version", 0, &version) == SQLITE_OK &&
             version != store->seen_version;
     if (moved)
         store->seen_version = version;
@@ -142,9 +142,9 @@ static bool store_notified(struct ff_store *base)
 }
 
 /* The connection of a memory store may be in the middle of somebody's batch. */
-static bool home_enter(struct sqlite_store *store)
+static bool home_enter(struct ff_sqlite_store *store)
 {
-    struct sqlite_memory *const memory = store->memory;
+    struct ff_sqlite_memory *const memory = store->memory;
     struct timespec until;
     int rc = 0;
 
@@ -160,7 +160,7 @@ static bool home_enter(struct sqlite_store *store)
     return !memory->owner;
 }
 
-static void home_leave(struct sqlite_store *store)
+static void home_leave(struct ff_sqlite_store *store)
 {
     pthread_mutex_unlock(store->memory ? &store->memory->lock : &store->lock);
 }
@@ -168,28 +168,28 @@ static void home_leave(struct sqlite_store *store)
 static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret_from,
                                int32_t *ret_to, struct ff_error *reterr)
 {
-    struct sqlite_store *const store = ff_container_of(base, struct sqlite_store, base);
-    const char *const refusal = sqlite_refusal(store);
+    struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
+    const char *const refusal = ff_sqlite_refusal(store);
     ff_status status;
 
     if (refusal)
         return ff_fail(reterr, FF_UNAVAILABLE, "%s", refusal);
     if (!home_enter(store))
         return ff_fail(reterr, FF_UNAVAILABLE, "store is in the middle of a batch");
-    status = sqlite_migrate(store->home, store, dry_run, ret_from, ret_to, reterr);
+    status = ff_sqlite_migrate(store->home, store, dry_run, ret_from, ret_to, reterr);
     home_leave(store);
     return status;
 }
 
 static void store_free(struct ff_store *base)
 {
-    struct sqlite_store *const store = ff_container_of(base, struct sqlite_store, base);
+    struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
 
     if (store->pid == getpid()) { /* else the connections belong to the parent */
         if (store->memory) {
             memory_put(store->memory);
         } else if (store->home) {
-            sqlite_conn_close(store->home, atomic_load(&store->poisoned));
+            ff_sqlite_conn_close(store->home, atomic_load(&store->poisoned));
             ff_free(store->home);
         }
     }
@@ -199,14 +199,14 @@ static void store_free(struct ff_store *base)
 }
 
 static const struct ff_store_ops store_ops = {
-    .session_new = sqlite_session_new,
+    .session_new = ff_sqlite_session_new,
     .notify = store_notify,
     .notified = store_notified,
     .migrate = store_migrate,
     .free = store_free,
 };
 
-static void store_freep(struct sqlite_store **store)
+static void store_freep(struct ff_sqlite_store **store)
 {
     if (*store)
         store_free(&(*store)->base);
@@ -244,7 +244,7 @@ static ff_status check_file_system(const char *path, struct ff_error *reterr)
     return FF_OK;
 }
 
-static ff_status open_file(struct sqlite_store *store, bool create, struct ff_error *reterr)
+static ff_status open_file(struct ff_sqlite_store *store, bool create, struct ff_error *reterr)
 {
     const char *const path = store->path;
     int64_t id, objects, is_wal;
@@ -258,22 +258,23 @@ static ff_status open_file(struct sqlite_store *store, bool create, struct ff_er
     if (!store->home)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the store");
     /* Whose file it is comes before the first write to it. */
-    if (sqlite_conn_open(store->home, path, false, create) != SQLITE_OK ||
-        sqlite_number(store->home, "PRAGMA application_id", 0, &id) != SQLITE_OK ||
-        sqlite_number(store->home, "PRAGMA schema_version", 0, &objects) != SQLITE_OK)
+    if (ff_sqlite_conn_open(store->home, path, false, create) != SQLITE_OK ||
+        ff_sqlite_number(store->home, "PRAGMA application_id", 0, &id) != SQLITE_OK ||
+        ff_sqlite_number(store->home, "PRAGMA schema_version", 0, &objects) != SQLITE_OK)
         return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, store->home->problem);
     if (id != FF_SQLITE_APPLICATION_ID && (id != 0 || objects != 0))
         return ff_fail(reterr, FF_SCHEMA, "'%s' is a SQLite file of another program", path);
-    if (sqlite_exec_patiently(store->home, "PRAGMA journal_mode=WAL") != SQLITE_OK ||
-        sqlite_number(store->home, ff_sql_blocks[FF_SQL_JOURNAL_IS_WAL].text[FF_DIALECT_SQLITE], 0,
-                      &is_wal) != SQLITE_OK)
+    if (ff_sqlite_exec_patiently(store->home, "PRAGMA journal_mode=WAL") != SQLITE_OK ||
+        ff_sqlite_number(store->home, ff_sql_blocks[FF_SQL_JOURNAL_IS_WAL].text[FF_DIALECT_SQLITE],
+                         0, &is_wal) != SQLITE_OK)
         return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, store->home->problem);
     if (!is_wal)
         return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': no write-ahead log here", path);
     return FF_OK;
 }
 
-static ff_status open_memory(struct sqlite_store *store, const char *name, struct ff_error *reterr)
+static ff_status open_memory(struct ff_sqlite_store *store, const char *name,
+                             struct ff_error *reterr)
 {
     char unique[64];
 
@@ -296,7 +297,7 @@ static ff_status open_memory(struct sqlite_store *store, const char *name, struc
     return FF_OK;
 }
 
-static ff_status store_init(struct sqlite_store *store, const struct ff_store_options *options,
+static ff_status store_init(struct ff_sqlite_store *store, const struct ff_store_options *options,
                             struct ff_error *reterr)
 {
     static const char memory[] = "memory:";
@@ -314,7 +315,7 @@ static ff_status store_init(struct sqlite_store *store, const struct ff_store_op
         return FF_OK;
     if (!home_enter(store))
         return ff_fail(reterr, FF_UNAVAILABLE, "store is in the middle of a batch");
-    status = sqlite_schema_check(store->home, store, options->migrate, reterr);
+    status = ff_sqlite_schema_check(store->home, store, options->migrate, reterr);
     home_leave(store);
     FF_TRY(status);
     (void)store_notified(&store->base); /* from here on only what is new counts */
@@ -326,7 +327,7 @@ ff_status ff_store_sqlite_open(const struct ff_store_options *options, struct ff
 {
     static const char scheme[] = "sqlite:";
     const char *const path = options->url + sizeof scheme - 1;
-    FF_AUTO(store_freep) struct sqlite_store *store = NULL;
+    FF_AUTO(store_freep) struct ff_sqlite_store *store = NULL;
 
     if (strncmp(options->url, scheme, sizeof scheme - 1) != 0)
         return ff_fail_field(reterr, FF_INVALID, "url", "store url must start with '%s'", scheme);

@@ -53,7 +53,7 @@ static int bind_array(sqlite3_stmt *stmt, int index, const struct ff_value *valu
     return rc;
 }
 
-int sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value)
+int ff_sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value)
 {
     switch (value->type) {
     case FF_VALUE_NULL:
@@ -79,7 +79,7 @@ static const void *member(const struct ff_col *col, const void *row)
     return (const char *)row + col->offset;
 }
 
-int sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, const void *row)
+int ff_sqlite_bind_col(sqlite3_stmt *stmt, int index, const struct ff_col *col, const void *row)
 {
     switch (col->type) {
     case FF_TYPE_I16:
@@ -165,8 +165,8 @@ static int get_col(sqlite3_value *cell, const struct ff_col *col, void *row, str
     return SQLITE_MISMATCH;
 }
 
-int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
-                    struct ff_arena *arena)
+int ff_sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int from, void *row,
+                       struct ff_arena *arena)
 {
     int rc = SQLITE_OK;
 
@@ -177,8 +177,8 @@ int sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int fr
     return rc;
 }
 
-int sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
-                    struct ff_arena *arena)
+int ff_sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
+                       struct ff_arena *arena)
 {
     sqlite3_value *const cell = sqlite3_column_value(stmt, index);
     const bool null = sqlite3_value_type(cell) == SQLITE_NULL;
