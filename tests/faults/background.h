@@ -32,6 +32,7 @@ ff_status create_flow(struct test *t, struct stage *s);
 ff_status grow_flow(struct test *t, struct stage *s);
 ff_status cancel_flow(struct test *t, struct stage *s);
 ff_status read_flow(struct test *t, struct stage *s);
+ff_status read_flows(struct test *t, struct stage *s);
 ff_status read_whole(struct test *t, struct stage *s);
 ff_status read_list(struct test *t, struct stage *s);
 ff_status read_by_uuid(struct test *t, struct stage *s);

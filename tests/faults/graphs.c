@@ -85,3 +85,13 @@ ff_status read_flow(struct test *t, struct stage *s)
     ff_answer_free(&whole);
     return status;
 }
+
+ff_status read_flows(struct test *t, struct stage *s)
+{
+    const struct ff_flow_filter filter = {.size = sizeof filter, .ns = s->ns};
+    struct ff_flow_info_list page = {0};
+    const ff_status status = ff_flow_list(t->client, &filter, &page, &t->err);
+
+    ff_answer_free(&page);
+    return status;
+}

@@ -407,6 +407,7 @@ const struct scenario scenarios[] = {
     {"explain",           given_ready_rich, read_explanation,  FF_OK,          ONLY_READS, NULL},
     {"lanes and workers", given_ready,      read_registry,     FF_OK,          ONLY_READS, NULL},
     {"get flow",         given_flow,       read_flow,         FF_OK,          ONLY_READS, NULL},
+    {"list flows",        given_flow,       read_flows,        FF_OK,          ONLY_READS, NULL},
     {"fsck",              given_done,       read_fsck,         FF_OK,          ONLY_READS, NULL},
 };
 // clang-format on
