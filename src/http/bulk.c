@@ -138,7 +138,8 @@ bool ff_bulk_run(struct ff_request *request, const struct ff_bulk_route *route, 
         return true;
     if (!bulk->has_key)
         return run(request);
+    request->looks = true;
     (void)ff_request_wait(request, NULL, INT64_MAX);
-    ff_request_go_on(request, run_keyed); /* on a thread that may wait */
+    ff_request_go_on(request, run_keyed);
     return false;
 }

@@ -128,7 +128,7 @@ static void run_step(struct ff_step *step)
 
 static void to_pool(struct ff_request *request)
 {
-    const bool looks = request->route->flags & FF_ROUTE_LOOKS || request->next != work;
+    const bool looks = request->route->flags & FF_ROUTE_LOOKS || request->looks;
 
     request->step.run = run_step;
     ff_pool_add(looks ? request->server->look : request->server->work, &request->step);

@@ -66,6 +66,7 @@ struct ff_request {
     char trace_id[33]; /* empty: none */
     int64_t started_us;
     /* what is under way */
+    bool looks; /* what comes next may ask the store, whatever the route says */
     ff_handler *next;
     struct ff_async *async;
     void *state;                              /* the handler's own, in the arena or with `drop` */

@@ -140,6 +140,7 @@ bool ff_handle_worker_claim(struct ff_request *request)
     if (!ff_request_prepare(request, &ff_claim_type, &claim, 1, claimed))
         return true;
     request->server->metrics.waiting_claims++;
+    request->looks = true; /* inputs and tags are read after the commit */
     (void)ff_request_wait(request, claim.wait_ms ? claim_hurry : NULL, INT64_MAX);
     ff_async_go(request->async);
     return false;

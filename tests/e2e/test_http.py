@@ -171,8 +171,11 @@ class Http(unittest.TestCase):
             {"worker_instance_id": "w-1", "lanes": [self.lane], "wait_ms": 30000})
         wait_for("a waiting claim",
                  lambda: self.http.get("/v1/stats").json["http"]["waiting_claims"] > 0)
+        before = self.server.metric("ff_claim_wakeups_total")
         made = self.submit()
         thread.join()
+        self.assertGreater(self.server.metric("ff_claim_wakeups_total"), before,
+                           "woken by the hint, not by a poll")
         self.assertEqual([made], [t["execution_id"] for t in got[0].json["tasks"]])
 
     def test_errors_are_problems(self):
