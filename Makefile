@@ -4,9 +4,10 @@ DESTDIR ?=
 ARGS    ?=
 SEEDS   ?= 10000
 FUZZ_SECONDS ?= 600
+PEERS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full sim mutants fuzz bench lint install format clean
+.PHONY: help setup build run test test-full sim mutants fuzz bench bench-growth lint install format clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,9 +45,13 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS (default 600)
 	@tools/setup full
 	@FF_FUZZ_SECONDS=$(FUZZ_SECONDS) tests/run --only fuzz
 
-bench: build ## Measure the release on SQLite and a private Postgres
+bench: build ## Measure the release on SQLite and a private Postgres (PEERS=1: beside others, too)
 	@tools/setup full
-	@tools/bench $(ARGS)
+	@tools/bench $(if $(PEERS),--peers) $(or $(ARGS),--write-docs)
+
+bench-growth: build ## The same with up to a million executions lying in the store; takes long
+	@tools/setup full
+	@tools/bench --growth $(ARGS)
 
 lint: ## Only the first ring: all warnings, layers, sizes, format, exported symbols
 	@tools/setup full

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 #define BENCH_RUNS_MAX      9
-#define BENCH_SIDES_MAX     4
-#define BENCH_PAYLOAD_BYTES 256
+#define BENCH_SIDES_MAX     8
+#define BENCH_PAYLOAD_BYTES 256 /* where the scenario says nothing else */
+#define BENCH_PAYLOAD_MAX   4096
 
 typedef enum bench_store { BENCH_SQLITE, BENCH_POSTGRES, BENCH_STORES } bench_store;
 const char *bench_store_name(bench_store store);
@@ -40,9 +41,12 @@ struct bench_meter {
 /* One run of one side. */
 struct bench_run {
     const struct bench_scenario *scenario;
+    const char *side;
     bench_store store;
     char place[512]; /* a path, or the name of a database */
     size_t count;
+    char payload[BENCH_PAYLOAD_MAX]; /* a JSON string */
+    size_t payload_bytes;
     struct bench_meter meter;
     struct bench_figures figures; /* what the side has to fill, by bench_start and bench_stop */
 };
@@ -54,14 +58,22 @@ struct bench_side {
     bench_fn *run[BENCH_STORES]; /* NULL: does not take part */
 };
 
+/* What lies in the store when a run begins; made once and copied. */
+struct bench_backlog {
+    size_t finished, delayed, blocked;
+};
+
 struct bench_scenario {
     const char *name;  /* for --only; never renamed, results refer to it */
     const char *title; /* for tables */
     bench_kind kind;
-    size_t count, quick_count; /* executions */
+    size_t count, quick_count; /* executions; flows where the title says so */
     size_t threads;            /* callers, workers or connections */
-    size_t batch;              /* per call or transaction */
+    size_t batch;              /* per call, transaction or flow */
     struct bench_side sides[BENCH_SIDES_MAX];
+    size_t payload_bytes; /* 0: BENCH_PAYLOAD_BYTES */
+    bool slow;            /* only if asked for by name, or by --growth */
+    struct bench_backlog backlog;
 };
 
 /* --- scenarios.c: what is measured, and what we want to see --- */
@@ -69,13 +81,21 @@ struct bench_scenario {
 extern const struct bench_scenario bench_scenarios[];
 extern const size_t bench_scenario_count;
 
-/* Median of (scenario, side) over median of (scenario, side), on one store. */
+typedef enum bench_aim_kind {
+    AIM_RATIO,      /* our score over that of (to_scenario, to_side): at least `limit` */
+    AIM_P50_MS,     /* at most `limit` */
+    AIM_DATABASE_S, /* CPU of the database per 10,000 executions: at most `limit` */
+} bench_aim_kind;
+
+#define BENCH_BEST_PEER "best peer" /* as `to_side`: whoever of them scored highest */
+
 struct bench_aim {
     const char *what;
     bench_store store;
-    const char *scenario, *side;
+    bench_aim_kind kind;
+    const char *scenario;
     const char *to_scenario, *to_side;
-    double at_least;
+    double limit;
 };
 extern const struct bench_aim bench_aims[];
 extern const size_t bench_aim_count;
@@ -83,7 +103,16 @@ extern const size_t bench_aim_count;
 /* --- ours.c: through the public header only, but for the count of statements --- */
 
 bench_fn bench_ours_bulk, bench_ours_drain, bench_ours_submit, bench_ours_work, bench_ours_both,
-    bench_ours_latency, bench_ours_idle;
+    bench_ours_routed, bench_ours_followed, bench_ours_latency, bench_ours_idle;
+
+/* --- flows.c: the same for graphs --- */
+
+bench_fn bench_flows_hop, bench_flows_chain, bench_flows_chains, bench_flows_fan,
+    bench_flows_quorum, bench_flows_edges;
+
+/* --- growth.c: a store that has been in use --- */
+
+bench_fn bench_growth_fill, bench_growth_pinned;
 
 /* --- floor_sqlite.c, floor_postgres.c: the same rows by hand --- */
 
@@ -91,6 +120,11 @@ bench_fn bench_floor_sqlite_insert, bench_floor_sqlite_work, bench_floor_sqlite_
     bench_floor_sqlite_latency;
 bench_fn bench_floor_postgres_insert, bench_floor_postgres_work, bench_floor_postgres_both,
     bench_floor_postgres_latency;
+
+/* --- peer.c: other engines --- */
+
+bench_fn bench_peer; /* run->side says which */
+bool bench_has_peers(void);
 
 /* --- place.c: files and databases that live for one run --- */
 
@@ -100,11 +134,16 @@ void bench_places_init(void);
 void bench_places_done(void);
 bool bench_has_store(bench_store store);
 void bench_place_new(struct bench_run *run);
+/* A copy of a place that nobody uses meanwhile. */
+void bench_place_copy(struct bench_run *run, const char *from);
 void bench_place_drop(struct bench_run *run);
 /* For ff_open. */
 const char *bench_url(const struct bench_run *run, char *buf, size_t buf_bytes);
 /* For libpq. */
 const char *bench_conninfo(const struct bench_run *run, char *buf, size_t buf_bytes);
+/* A directory for a run that needs more than a place; valid until the next call. */
+const char *bench_scratch_new(void);
+void bench_scratch_drop(const char *dir);
 /* Statements the server has counted in this database since bench_statements_begin. */
 void bench_statements_begin(const struct bench_run *run);
 double bench_statements_end(const struct bench_run *run);
@@ -155,7 +194,12 @@ double bench_score(const struct bench_result *result, size_t side);
 void bench_report_line(const struct bench_result *result); /* while it runs */
 void bench_report_print(const struct bench_report *report);
 void bench_report_json(const struct bench_report *report, const char *path);
-/* Replaces the part of `path` between the two marks. */
+/* Replaces the part of `path` between the two marks; plots go beside it, into PLOTS. */
 void bench_report_docs(const struct bench_report *report, const char *path);
+
+/* --- plot.c --- */
+
+/* False: nothing to compare, nothing written. */
+bool bench_plot(const struct bench_result *result, const char *path);
 
 #endif

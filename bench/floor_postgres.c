@@ -94,6 +94,7 @@ static const int param_counts[STATEMENTS] = {
 };
 
 struct floor {
+    const struct bench_run *run;
     PGconn *conn;
     bool one;        /* plain values, no arrays */
     char *arrays[2]; /* $1 and $2 of the step under way */
@@ -120,6 +121,7 @@ static void floor_connect(struct floor *floor, const struct bench_run *run, bool
     char conninfo[1024];
 
     memset(floor, 0, sizeof *floor);
+    floor->run = run;
     floor->one = one;
     floor->conn = PQconnectdb(bench_conninfo(run, conninfo, sizeof conninfo));
     check(floor, PQstatus(floor->conn) == CONNECTION_OK, "connect");
@@ -197,12 +199,13 @@ static void bind_ids(struct floor *floor, int which, char kind, size_t from, siz
 
 static void bind_payloads(struct floor *floor, size_t count)
 {
-    char *at = array_head(floor, 1, OID_BYTEA, count, BENCH_PAYLOAD_BYTES);
+    const size_t bytes = floor->run->payload_bytes;
+    char *at = array_head(floor, 1, OID_BYTEA, count, bytes);
 
     for (size_t i = 0; i < count; i++) {
-        at = floor->one ? at : put_i32(at, BENCH_PAYLOAD_BYTES);
-        memset(at, 'x', BENCH_PAYLOAD_BYTES);
-        at += BENCH_PAYLOAD_BYTES;
+        at = floor->one ? at : put_i32(at, (int32_t)bytes);
+        memcpy(at, floor->run->payload, bytes);
+        at += bytes;
     }
     floor->bytes[1] = (size_t)(at - floor->arrays[1]);
 }

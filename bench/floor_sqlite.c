@@ -54,6 +54,7 @@ static const char *const texts[STATEMENTS] = {
 };
 
 struct floor {
+    const struct bench_run *run;
     sqlite3 *db;
     sqlite3_stmt *stmts[STATEMENTS];
 };
@@ -67,6 +68,7 @@ static void check(const struct floor *floor, bool good, const char *what)
 static void floor_open(struct floor *floor, const struct bench_run *run)
 {
     memset(floor, 0, sizeof *floor);
+    floor->run = run;
     check(floor, sqlite3_open(run->place, &floor->db) == SQLITE_OK, "open the file");
     check(floor,
           sqlite3_exec(floor->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;", NULL,
@@ -118,7 +120,6 @@ static void make_id(unsigned char id[16], char kind, size_t nth)
 
 static void write_row(struct floor *floor, int which, size_t nth)
 {
-    static char payload[BENCH_PAYLOAD_BYTES];
     sqlite3_stmt *const stmt = floor->stmts[which];
     const int params = sqlite3_bind_parameter_count(stmt);
     unsigned char job[16];
@@ -129,7 +130,8 @@ static void write_row(struct floor *floor, int which, size_t nth)
     sqlite3_bind_blob(stmt, 1, job, sizeof job, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 3, bench_now_ms());
     if (which == INSERT) {
-        sqlite3_bind_blob(stmt, 4, payload, sizeof payload, SQLITE_STATIC);
+        sqlite3_bind_blob(stmt, 4, floor->run->payload, (int)floor->run->payload_bytes,
+                          SQLITE_STATIC);
     } else {
         sqlite3_bind_blob(stmt, 2, lease, sizeof lease, SQLITE_STATIC);
         if (params >= 4)

@@ -23,17 +23,19 @@ struct settings {
     const char *side;  /* NULL: all */
     size_t runs;
     size_t count; /* 0: as the scenario says */
-    bool quick, write_docs, keep;
+    bool quick, peers, growth, write_docs, keep;
 };
 
 static const char usage[] =
     "usage: ff-bench [options]\n"
     "  --only NAME,...     scenarios whose name starts so (--list shows them)\n"
     "  --store NAME        sqlite or postgres\n"
-    "  --side NAME         flowfabric or floor alone, to profile it\n"
+    "  --side NAME         flowfabric, floor or another engine alone\n"
     "  --runs N            runs of each side, interleaved (default 3)\n"
     "  --count N           executions of every scenario that measures a rate\n"
     "  --quick             small and once: does it work, and roughly how fast\n"
+    "  --peers             other engines, too (bench/peers/README.md)\n"
+    "  --growth            the slow scenarios instead: stores that have been in use\n"
     "  --write-docs        write the table into " DOCS "\n"
     "  --keep              leave files and databases behind, to look into them\n"
     "  --list              names of the scenarios\n";
@@ -47,6 +49,8 @@ static void parse(int argc, char **argv, struct settings *settings)
         {"runs", required_argument, NULL, 'r'},
         {"count", required_argument, NULL, 'c'},
         {"quick", no_argument, NULL, 'q'},
+        {"peers", no_argument, NULL, 'p'},
+        {"growth", no_argument, NULL, 'g'},
         {"write-docs", no_argument, NULL, 'w'},
         {"list", no_argument, NULL, 'l'},
         {"keep", no_argument, NULL, 'k'},
@@ -76,6 +80,12 @@ static void parse(int argc, char **argv, struct settings *settings)
         case 'q':
             settings->quick = true;
             break;
+        case 'p':
+            settings->peers = true;
+            break;
+        case 'g':
+            settings->growth = true;
+            break;
         case 'k':
             settings->keep = true;
             break;
@@ -96,11 +106,13 @@ static void parse(int argc, char **argv, struct settings *settings)
     }
     if (settings->runs == 0)
         settings->runs = settings->quick ? 1 : 3;
+    if (settings->peers && !bench_has_peers())
+        bench_die("the other engines are not installed: use 'make bench PEERS=1'");
     if (settings->runs > BENCH_RUNS_MAX || optind != argc)
         bench_die("see 'ff-bench --help'");
 }
 
-static bool is_wanted(const struct settings *settings, const char *name)
+static bool is_named(const struct settings *settings, const char *name)
 {
     const char *at = settings->only;
 
@@ -112,20 +124,57 @@ static bool is_wanted(const struct settings *settings, const char *name)
             return true;
         at += len + (at[len] == ',');
     }
-    return !settings->only;
+    return false;
 }
 
-static void run_side(const struct settings *settings, struct bench_result *result, size_t side,
-                     size_t nth)
+static bool is_wanted(const struct settings *settings, const struct bench_scenario *scenario)
+{
+    if (settings->only)
+        return is_named(settings, scenario->name);
+    return scenario->slow == settings->growth;
+}
+
+static void run_init(struct bench_run *run, const struct bench_result *result)
 {
     const struct bench_scenario *const scenario = result->scenario;
-    struct bench_run run = {.scenario = scenario, .store = result->store};
-    const double fsync_ms = bench_fsync_ms();
 
+    *run = (struct bench_run){.scenario = scenario, .store = result->store};
+    run->payload_bytes = scenario->payload_bytes ? scenario->payload_bytes : BENCH_PAYLOAD_BYTES;
+    memset(run->payload, 'x', sizeof run->payload);
+    run->payload[0] = run->payload[run->payload_bytes - 1] = '"';
+}
+
+/* Makes the store that the runs of a scenario begin with; false: they begin with an empty one. */
+static bool fill_origin(const struct bench_result *result, struct bench_run *origin)
+{
+    const struct bench_backlog *const backlog = &result->scenario->backlog;
+
+    if (backlog->finished + backlog->delayed + backlog->blocked == 0)
+        return false;
+    run_init(origin, result);
+    (void)fprintf(stderr, "ff-bench: filling a store for '%s'\n", result->scenario->name);
+    bench_place_new(origin);
+    bench_growth_fill(origin);
+    return true;
+}
+
+/* `origin` NULL: an empty store. */
+static void run_side(const struct settings *settings, struct bench_result *result, size_t side,
+                     size_t nth, const struct bench_run *origin)
+{
+    const struct bench_scenario *const scenario = result->scenario;
+    const double fsync_ms = bench_fsync_ms();
+    struct bench_run run;
+
+    run_init(&run, result);
+    run.side = scenario->sides[side].name;
     run.count = settings->quick ? scenario->quick_count : scenario->count;
     if (settings->count && scenario->kind == BENCH_RATE)
         run.count = settings->count;
-    bench_place_new(&run);
+    if (origin)
+        bench_place_copy(&run, origin->place);
+    else
+        bench_place_new(&run);
     scenario->sides[side].run[result->store](&run);
     if (!settings->keep)
         bench_place_drop(&run);
@@ -133,16 +182,27 @@ static void run_side(const struct settings *settings, struct bench_result *resul
     result->figures[side][nth] = run.figures;
 }
 
+static bool is_playing(const struct settings *settings, const struct bench_side *side,
+                       bench_store store)
+{
+    if (!side->run[store] || (settings->side && strcmp(settings->side, side->name) != 0))
+        return false;
+    return side->run[store] != bench_peer || settings->peers;
+}
+
 static void run_scenario(const struct settings *settings, struct bench_result *result)
 {
     const struct bench_side *const sides = result->scenario->sides;
+    struct bench_run origin;
+    const bool filled = fill_origin(result, &origin);
 
     result->runs = settings->runs;
     for (size_t nth = 0; nth < settings->runs; nth++)
         for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
-            if (sides[side].run[result->store] &&
-                (!settings->side || !strcmp(settings->side, sides[side].name)))
-                run_side(settings, result, side, nth);
+            if (is_playing(settings, &sides[side], result->store))
+                run_side(settings, result, side, nth, filled ? &origin : NULL);
+    if (filled)
+        bench_place_drop(&origin);
     bench_report_line(result);
 }
 
@@ -185,7 +245,7 @@ int main(int argc, char **argv)
             struct bench_result *const result = &report.results[report.count];
 
             if (!bench_has_store((bench_store)store) ||
-                !is_wanted(&settings, bench_scenarios[i].name) ||
+                !is_wanted(&settings, &bench_scenarios[i]) ||
                 (settings.store &&
                  strcmp(settings.store, bench_store_name((bench_store)store)) != 0))
                 continue;

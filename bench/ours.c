@@ -4,12 +4,10 @@
  *
  * The public header only, default options; the count of statements alone looks behind it. Every
  * run ends with the audit: a fast engine that leaves a broken store has not run at all. */
-#include "bench.h"
+#include "ours.h"
 
-#include <flowfabric.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,42 +18,34 @@
 #include "api/api-int.h"
 #include "store/trace.h"
 
-#define BULK         1000
 #define TASKS_MAX    256
-#define PARKED_MS    2000
 #define IDLE_WARM_MS 1500
 #define IDLE_SECONDS 5
 #define LATENCY_WARM 10
 
-struct ours {
-    struct bench_run *run;
-    struct ff_client *client;
-    atomic_size_t done; /* executions completed */
-};
-
-static void check(ff_status status, const struct ff_error *error, const char *what)
+void ours_check(ff_status status, const struct ff_error *error, const char *what)
 {
     if (status != FF_OK)
         bench_die("cannot %s: %s (%s)", what, error->message, ff_status_code(status));
 }
 
-static void ours_open(struct ours *ours, struct bench_run *run)
+void ours_open(struct ours *ours, struct bench_run *run)
 {
     const struct ff_options options = {.size = sizeof options};
     struct ff_error error = {0};
     char url[1024];
 
     *ours = (struct ours){.run = run};
-    check(ff_open(bench_url(run, url, sizeof url), &options, &ours->client, &error), &error,
-          "open the store");
+    ours_check(ff_open(bench_url(run, url, sizeof url), &options, &ours->client, &error), &error,
+               "open the store");
 }
 
-static void ours_close(struct ours *ours)
+void ours_close(struct ours *ours)
 {
     struct ff_findings findings;
     struct ff_error error = {0};
 
-    check(ff_fsck(ours->client, &findings, &error), &error, "audit the store");
+    ours_check(ff_fsck(ours->client, &findings, &error), &error, "audit the store");
     if (findings.count)
         bench_die("the store is not sound: %s: %s", findings.items[0].check,
                   findings.items[0].detail);
@@ -66,68 +56,83 @@ static void ours_close(struct ours *ours)
 
 /* --- what callers do --- */
 
-static struct ff_submission submission(void)
+struct ff_submission ours_submission(const struct bench_run *run)
 {
-    static char payload[BENCH_PAYLOAD_BYTES];
     struct ff_submission item;
 
-    if (!payload[0]) { /* the same bytes, whoever is first */
-        memset(payload, 'x', sizeof payload);
-        payload[0] = payload[sizeof payload - 1] = '"';
-    }
     ff_submission_init(&item);
     item.kind = "bench";
-    item.input = (struct ff_str){payload, sizeof payload};
+    item.input = (struct ff_str){run->payload, run->payload_bytes};
     return item;
 }
 
-/* In calls of `per_call`. The caller's own memory is made once: it is not what is measured. */
-static void submit(struct ours *ours, size_t count, size_t per_call)
+/* The caller's own memory is made once: it is not what is measured. */
+void ours_submit(struct ours *ours, size_t count, size_t per_call)
 {
     struct ff_submission *const items = bench_alloc(per_call, sizeof *items);
     struct ff_submitted *const answers = bench_alloc(per_call, sizeof *answers);
     struct ff_error error = {0};
 
     for (size_t i = 0; i < per_call; i++)
-        items[i] = submission();
+        items[i] = ours_submission(ours->run);
     for (size_t sent = 0; sent < count; sent += per_call) {
         const size_t part = count - sent < per_call ? count - sent : per_call;
 
-        check(ff_submit(ours->client, items, part, answers, &error), &error, "submit");
+        ours_check(ff_submit(ours->client, items, part, answers, &error), &error, "submit");
         for (size_t i = 0; i < part; i++)
-            check(answers[i].status, &answers[i].error, "submit one of many");
+            ours_check(answers[i].status, &answers[i].error, "submit one of many");
     }
     free(items);
     free(answers);
 }
 
-/* Claims up to `max` and completes them; returns how many there were. */
-static size_t work(struct ours *ours, size_t max, int64_t wait_ms, size_t index)
+size_t ours_claim(struct ours *ours, const struct ours_worker *worker, struct ff_tasks *ret_tasks)
+{
+    struct ff_error error = {0};
+    char instance[32];
+    const struct ff_claim_request request = {.size = sizeof request,
+                                             .worker_id = "bench",
+                                             .worker_instance_id = instance,
+                                             .capabilities = &worker->capability,
+                                             .capability_count = worker->capability ? 1 : 0,
+                                             .max = (int32_t)worker->max,
+                                             .wait_ms = worker->wait_ms};
+
+    (void)snprintf(instance, sizeof instance, "bench-%zu", worker->index);
+    ours_check(ff_claim(ours->client, &request, ret_tasks, &error), &error, "claim");
+    return ret_tasks->count;
+}
+
+void ours_complete(struct ours *ours, struct ff_tasks *tasks)
 {
     static _Thread_local struct ff_completion items[TASKS_MAX];
     static _Thread_local struct ff_task_result answers[TASKS_MAX];
     struct ff_error error = {0};
-    struct ff_tasks tasks;
-    char instance[32];
-    size_t count;
-    const struct ff_claim_request request = {.size = sizeof request,
-                                             .worker_id = "bench",
-                                             .worker_instance_id = instance,
-                                             .max = (int32_t)max,
-                                             .wait_ms = wait_ms};
 
-    (void)snprintf(instance, sizeof instance, "bench-%zu", index);
-    check(ff_claim(ours->client, &request, &tasks, &error), &error, "claim");
-    count = tasks.count;
-    for (size_t i = 0; i < count; i++)
-        items[i] = (struct ff_completion){.lease = ff_task_lease(&tasks.items[i])};
-    if (count) {
-        check(ff_complete(ours->client, items, count, answers, &error), &error, "complete");
-        for (size_t i = 0; i < count; i++)
-            check(answers[i].status, &answers[i].error, "complete one of many");
-    }
-    ff_answer_free(&tasks);
+    for (size_t i = 0; i < tasks->count; i++)
+        items[i] = (struct ff_completion){.lease = ff_task_lease(&tasks->items[i])};
+    if (tasks->count)
+        ours_check(ff_complete(ours->client, items, tasks->count, answers, &error), &error,
+                   "complete");
+    for (size_t i = 0; i < tasks->count; i++)
+        ours_check(answers[i].status, &answers[i].error, "complete one of many");
+    ff_answer_free(tasks);
+}
+
+size_t ours_work(struct ours *ours, const struct ours_worker *worker)
+{
+    struct ff_tasks tasks;
+    const size_t count = ours_claim(ours, worker, &tasks);
+
+    ours_complete(ours, &tasks);
     return count;
+}
+
+void ours_sleep_ms(long ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    (void)nanosleep(&time, NULL);
 }
 
 /* --- bulk submit --- */
@@ -138,7 +143,7 @@ void bench_ours_bulk(struct bench_run *run)
 
     ours_open(&ours, run);
     bench_start(run);
-    submit(&ours, run->count, run->scenario->batch);
+    ours_submit(&ours, run->count, run->scenario->batch);
     bench_stop(run);
     ours_close(&ours);
 }
@@ -150,7 +155,8 @@ static void drain_thread(void *ctx, size_t index)
     struct ours *const ours = ctx;
 
     while (atomic_load(&ours->done) < ours->run->count) {
-        const size_t count = work(ours, ours->run->scenario->batch, 0, index);
+        const size_t count = ours_work(
+            ours, &(struct ours_worker){.index = index, .max = ours->run->scenario->batch});
 
         atomic_fetch_add(&ours->done, count);
         if (count == 0)
@@ -158,13 +164,87 @@ static void drain_thread(void *ctx, size_t index)
     }
 }
 
+void ours_drain(struct ours *ours)
+{
+    ours_submit(ours, ours->run->count, BULK);
+    bench_threads(ours->run, ours->run->scenario->threads, drain_thread, ours);
+}
+
 void bench_ours_drain(struct bench_run *run)
 {
     struct ours ours;
 
     ours_open(&ours, run);
-    submit(&ours, run->count, BULK);
+    ours_drain(&ours);
+    ours_close(&ours);
+}
+
+/* --- drain by workers that can do different things --- */
+
+#define ROUTES 10
+
+static const char *const routes[ROUTES] = {"cap-0", "cap-1", "cap-2", "cap-3", "cap-4",
+                                           "cap-5", "cap-6", "cap-7", "cap-8", "cap-9"};
+
+static void routed_thread(void *ctx, size_t index)
+{
+    struct ours *const ours = ctx;
+    const struct ours_worker worker = {
+        .index = index, .max = ours->run->scenario->batch, .capability = routes[index % ROUTES]};
+
+    while (ours_work(ours, &worker))
+        continue;
+}
+
+void bench_ours_routed(struct bench_run *run)
+{
+    struct ff_submission *const items = bench_alloc(BULK, sizeof *items);
+    struct ff_submitted *const answers = bench_alloc(BULK, sizeof *answers);
+    struct ff_error error = {0};
+    struct ours ours;
+
+    ours_open(&ours, run);
+    for (size_t i = 0; i < BULK; i++) {
+        items[i] = ours_submission(run);
+        items[i].required_capabilities = &routes[i % ROUTES];
+        items[i].required_capability_count = 1;
+    }
+    for (size_t sent = 0; sent < run->count; sent += BULK)
+        ours_check(ff_submit(ours.client, items, BULK, answers, &error), &error, "submit");
+    free(items);
+    free(answers);
+    bench_threads(run, run->scenario->threads, routed_thread, &ours);
+    ours_close(&ours);
+}
+
+/* --- drain while somebody follows the log --- */
+
+static bool followed(const struct ff_delivery *delivery, void *ctx)
+{
+    atomic_size_t *const seen = ctx;
+
+    atomic_fetch_add(seen, delivery->count);
+    return true;
+}
+
+void bench_ours_followed(struct bench_run *run)
+{
+    atomic_size_t seen = 0;
+    struct ff_subscription *subscription;
+    struct ff_error error = {0};
+    struct ours ours;
+
+    ours_open(&ours, run);
+    ours_submit(&ours, run->count, BULK);
+    ours_check(
+        ff_subscribe_callback(ours.client, NULL, NULL, followed, &seen, &subscription, &error),
+        &error, "subscribe");
     bench_threads(run, run->scenario->threads, drain_thread, &ours);
+    for (int i = 0; atomic_load(&seen) < run->count * 2 && i < 500; i++)
+        ours_sleep_ms(10);
+    if (atomic_load(&seen) < run->count * 2) /* a lease and a completion each */
+        bench_die("the subscriber saw only %zu events", atomic_load(&seen));
+    ff_unsubscribe(subscription);
     ours_close(&ours);
 }
 
@@ -176,7 +256,7 @@ static void submit_thread(void *ctx, size_t index)
     size_t from;
     const size_t count = bench_share(ours->run->count, ours->run->scenario->threads, index, &from);
 
-    submit(ours, count, 1);
+    ours_submit(ours, count, 1);
 }
 
 void bench_ours_submit(struct bench_run *run)
@@ -204,12 +284,13 @@ static void slot_loop(struct ours *ours, size_t index)
     const size_t goal = ours->run->count;
 
     while (atomic_load(&ours->done) < goal) {
-        const size_t count = work(ours, 1, PARKED_MS, index);
+        const size_t count =
+            ours_work(ours, &(struct ours_worker){.index = index, .max = 1, .wait_ms = PARKED_MS});
         const size_t before = atomic_fetch_add(&ours->done, count);
 
         if (before < goal && before + count >= goal) {
             bench_stop(ours->run);
-            submit(ours, ours->run->scenario->threads, 1);
+            ours_submit(ours, ours->run->scenario->threads, 1);
         }
     }
 }
@@ -250,7 +331,8 @@ static void *latency_worker(void *arg)
     bool over = false;
 
     while (!over) {
-        const size_t count = work(&latency->ours, 1, PARKED_MS, 0);
+        const size_t count =
+            ours_work(&latency->ours, &(struct ours_worker){.max = 1, .wait_ms = PARKED_MS});
 
         pthread_mutex_lock(&latency->lock);
         latency->done += count;
@@ -265,19 +347,12 @@ static double latency_of_one(struct latency *latency, size_t nth)
 {
     const double from_s = bench_now_s();
 
-    submit(&latency->ours, 1, 1);
+    ours_submit(&latency->ours, 1, 1);
     pthread_mutex_lock(&latency->lock);
     while (latency->done < nth)
         pthread_cond_wait(&latency->changed, &latency->lock);
     pthread_mutex_unlock(&latency->lock);
     return (bench_now_s() - from_s) * 1000;
-}
-
-static void sleep_ms(long ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    (void)nanosleep(&time, NULL);
 }
 
 void bench_ours_latency(struct bench_run *run)
@@ -294,7 +369,7 @@ void bench_ours_latency(struct bench_run *run)
         (void)latency_of_one(&latency, i + 1);
     bench_start(run);
     for (size_t i = 0; i < run->count; i++) {
-        sleep_ms(2); /* the claim is parked again: this is about an idle engine */
+        ours_sleep_ms(2); /* the claim is parked again: this is about an idle engine */
         ms[i] = latency_of_one(&latency, LATENCY_WARM + i + 1);
     }
     bench_stop(run);
@@ -303,7 +378,7 @@ void bench_ours_latency(struct bench_run *run)
     pthread_mutex_lock(&latency.lock);
     latency.over = true;
     pthread_mutex_unlock(&latency.lock);
-    submit(&latency.ours, 1, 1); /* so that the worker looks up */
+    ours_submit(&latency.ours, 1, 1); /* so that the worker looks up */
     (void)pthread_join(worker, NULL);
     ours_close(&latency.ours);
 }
@@ -323,13 +398,13 @@ static struct ff_client *traced_client(const struct bench_run *run, struct ff_st
     char url[1024];
 
     store_options.url = bench_url(run, url, sizeof url);
-    check(ff_store_open(&store_options, &store, &error), &error, "open the store");
+    ours_check(ff_store_open(&store_options, &store, &error), &error, "open the store");
     *ret_trace = ff_store_trace_new(store, &trace);
     ff_engine_options_default(&options);
     options.store = *ret_trace;
     if (!options.store)
         bench_die("out of memory");
-    check(ff_engine_new(&options, &engine, &error), &error, "start the engine");
+    ours_check(ff_engine_new(&options, &engine, &error), &error, "start the engine");
     client = ff_client_of_engine(engine, 30000);
     if (!client)
         bench_die("out of memory");
@@ -356,13 +431,13 @@ void bench_ours_idle(struct bench_run *run)
     if (run->store == BENCH_POSTGRES)
         bench_statements_begin(run);
     ours.client = traced_client(run, &trace);
-    submit(&ours, 1, 1); /* a store in use, a worker known, then silence */
-    if (work(&ours, 1, 0, 0) != 1)
+    ours_submit(&ours, 1, 1); /* a store in use, a worker known, then silence */
+    if (ours_work(&ours, &(struct ours_worker){.max = 1}) != 1)
         bench_die("the first execution is not there");
-    sleep_ms(IDLE_WARM_MS);
+    ours_sleep_ms(IDLE_WARM_MS);
     before = statements(run, trace);
     bench_start(run);
-    sleep_ms(IDLE_SECONDS * 1000);
+    ours_sleep_ms(IDLE_SECONDS * 1000);
     bench_stop(run);
     run->figures.statements_per_s = (statements(run, trace) - before) / IDLE_SECONDS;
     ours_close(&ours);

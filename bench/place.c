@@ -8,10 +8,13 @@
 #include "bench.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -132,17 +135,51 @@ const char *bench_url(const struct bench_run *run, char *buf, size_t buf_bytes)
     return buf;
 }
 
+static void name_place(struct bench_run *run)
+{
+    places.made++;
+    if (run->store == BENCH_SQLITE)
+        (void)snprintf(run->place, sizeof run->place, "%s/%u.db", places.dir, places.made);
+    else
+        (void)snprintf(run->place, sizeof run->place, "bench%u", places.made);
+}
+
 void bench_place_new(struct bench_run *run)
 {
     char text[600];
 
-    places.made++;
-    if (run->store == BENCH_SQLITE) {
-        (void)snprintf(run->place, sizeof run->place, "%s/%u.db", places.dir, places.made);
+    name_place(run);
+    if (run->store == BENCH_SQLITE)
+        return; /* whoever opens it makes it */
+    (void)snprintf(text, sizeof text, "CREATE DATABASE %s", run->place);
+    run_text("postgres", text, NULL, 0);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    const int in = open(from, O_RDONLY);
+    const int out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ssize_t sent;
+
+    if (in < 0 || out < 0)
+        bench_die("cannot copy '%s'", from);
+    while ((sent = sendfile(out, in, NULL, 1 << 20)) > 0)
+        continue;
+    if (sent < 0 || close(out) != 0)
+        bench_die("cannot copy '%s'", from);
+    (void)close(in);
+}
+
+void bench_place_copy(struct bench_run *run, const char *from)
+{
+    char text[1200];
+
+    name_place(run);
+    if (run->store == BENCH_SQLITE) { /* its log went into the file when it was closed */
+        copy_file(from, run->place);
         return;
     }
-    (void)snprintf(run->place, sizeof run->place, "bench%u", places.made);
-    (void)snprintf(text, sizeof text, "CREATE DATABASE %s", run->place);
+    (void)snprintf(text, sizeof text, "CREATE DATABASE %s TEMPLATE %s", run->place, from);
     run_text("postgres", text, NULL, 0);
 }
 
@@ -160,6 +197,31 @@ void bench_place_drop(struct bench_run *run)
         (void)snprintf(text, sizeof text, "%s%s", run->place, ends[i]);
         (void)unlink(text);
     }
+}
+
+/* --- scratch directories --- */
+
+const char *bench_scratch_new(void)
+{
+    static char dir[512];
+
+    (void)snprintf(dir, sizeof dir, "%s/scratch%u", places.dir, ++places.made);
+    if (mkdir(dir, 0700) != 0)
+        bench_die("cannot make '%s'", dir);
+    return dir;
+}
+
+static int drop_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void bench_scratch_drop(const char *dir)
+{
+    (void)nftw(dir, drop_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* --- counting statements, by pg_stat_statements --- */

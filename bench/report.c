@@ -11,12 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/banned.h"
 
 #define MARK_BEGIN "<!-- figures: written by ff-bench --write-docs -->\n"
+#define PLOTS      "docs/plots"
 #define MARK_END   "<!-- end of figures -->\n"
 
 typedef double pick_fn(const struct bench_figures *figures);
@@ -80,7 +82,7 @@ static double median(const struct bench_result *result, size_t side, pick_fn *pi
 
 static bool took_part(const struct bench_result *result, size_t side)
 {
-    return side < BENCH_SIDES_MAX && result->scenario->sides[side].run[result->store] != NULL;
+    return side < BENCH_SIDES_MAX && result->figures[side][0].count > 0;
 }
 
 double bench_score(const struct bench_result *result, size_t side)
@@ -202,24 +204,51 @@ static const struct bench_result *find(const struct bench_report *report, bench_
     return NULL;
 }
 
-static double score_of(const struct bench_report *report, bench_store store, const char *scenario,
-                       const char *side)
+static bool is_peer(const struct bench_result *result, size_t side)
 {
-    const struct bench_result *const result = find(report, store, scenario);
+    return result->scenario->sides[side].run[result->store] == bench_peer;
+}
 
-    for (size_t i = 0; result && i < BENCH_SIDES_MAX; i++)
-        if (took_part(result, i) && !strcmp(result->scenario->sides[i].name, side))
-            return bench_score(result, i);
+static double score_of(const struct bench_result *result, const char *side)
+{
+    const bool any_peer = !strcmp(side, BENCH_BEST_PEER);
+    double best = 0;
+
+    for (size_t i = 0; i < BENCH_SIDES_MAX; i++) {
+        const char *const name = result->scenario->sides[i].name;
+
+        if (took_part(result, i) && (any_peer ? is_peer(result, i) : !strcmp(name, side)) &&
+            bench_score(result, i) > best)
+            best = bench_score(result, i);
+    }
+    return best;
+}
+
+/* 0: something was not measured. */
+static double aim_seen(const struct bench_report *report, const struct bench_aim *aim)
+{
+    const struct bench_result *const ours = find(report, aim->store, aim->scenario);
+    const struct bench_result *const other =
+        aim->to_scenario ? find(report, aim->store, aim->to_scenario) : NULL;
+    double to;
+
+    if (!ours || !took_part(ours, 0))
+        return 0;
+    switch (aim->kind) {
+    case AIM_RATIO:
+        to = other ? score_of(other, aim->to_side) : 0;
+        return to > 0 ? bench_score(ours, 0) / to : 0;
+    case AIM_P50_MS:
+        return median(ours, 0, pick_p50);
+    case AIM_DATABASE_S:
+        return median(ours, 0, pick_database);
+    }
     return 0;
 }
 
-/* 0: one of the two was not measured. */
-static double aim_ratio(const struct bench_report *report, const struct bench_aim *aim)
+static bool aim_met(const struct bench_aim *aim, double seen)
 {
-    const double ours = score_of(report, aim->store, aim->scenario, aim->side);
-    const double other = score_of(report, aim->store, aim->to_scenario, aim->to_side);
-
-    return ours > 0 && other > 0 ? ours / other : 0;
+    return aim->kind == AIM_RATIO ? seen >= aim->limit : seen <= aim->limit;
 }
 
 /* --- the machine --- */
@@ -294,14 +323,53 @@ static void write_table(const struct bench_report *report, FILE *out)
 
 static void write_aims(const struct bench_report *report, FILE *out)
 {
-    (void)fprintf(out, "\n| store | aim | seen | |\n|---|---|---|---|\n");
+    (void)fprintf(out, "\n| store | aim | wanted | seen | |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < bench_aim_count; i++) {
         const struct bench_aim *const aim = &bench_aims[i];
-        const double ratio = aim_ratio(report, aim);
+        const double seen = aim_seen(report, aim);
 
-        if (ratio > 0)
-            (void)fprintf(out, "| %s | %s | %.2f | %s |\n", bench_store_name(aim->store), aim->what,
-                          ratio, ratio >= aim->at_least ? "met" : "not met");
+        if (seen > 0)
+            (void)fprintf(out, "| %s | %s | %s %.2g | %.2f | %s |\n", bench_store_name(aim->store),
+                          aim->what, aim->kind == AIM_RATIO ? "at least" : "at most", aim->limit,
+                          seen, aim_met(aim, seen) ? "met" : "not met");
+    }
+}
+
+/* --- other engines --- */
+
+static bool has_peers(const struct bench_result *result)
+{
+    for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
+        if (is_peer(result, i) && took_part(result, i))
+            return true;
+    return false;
+}
+
+static void write_peers(const struct bench_report *report, FILE *out)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bench_result *const result = &report->results[i];
+        char cell[CELL];
+
+        if (!has_peers(result))
+            continue;
+        if (!any)
+            (void)fprintf(out, "\n| scenario | engine | figure | FlowFabric is faster by | CPU |\n"
+                               "|---|---|---|---|---|\n");
+        any = true;
+        for (size_t side = 0; side < BENCH_SIDES_MAX; side++) {
+            if (!took_part(result, side))
+                continue;
+            cell_figure(cell, result, side);
+            (void)fprintf(out, "| %s | %s | %s |", result->scenario->title,
+                          result->scenario->sides[side].name, cell);
+            cell_number(cell, bench_score(result, 0) / bench_score(result, side));
+            (void)fprintf(out, " %s |", cell);
+            cell_cpu(cell, result, side);
+            (void)fprintf(out, " %s |\n", cell);
+        }
     }
 }
 
@@ -309,6 +377,7 @@ void bench_report_print(const struct bench_report *report)
 {
     printf("\n");
     write_table(report, stdout);
+    write_peers(report, stdout);
     write_aims(report, stdout);
 }
 
@@ -357,9 +426,11 @@ void bench_report_json(const struct bench_report *report, const char *path)
         (void)json_array_append_new(results, json_of_result(&report->results[i]));
     for (size_t i = 0; i < bench_aim_count; i++)
         (void)json_array_append_new(
-            aims, json_pack("{s:s, s:s, s:f, s:f}", "store", bench_store_name(bench_aims[i].store),
-                            "aim", bench_aims[i].what, "at_least", bench_aims[i].at_least, "seen",
-                            aim_ratio(report, &bench_aims[i])));
+            aims,
+            json_pack("{s:s, s:s, s:s, s:f, s:f}", "store", bench_store_name(bench_aims[i].store),
+                      "aim", bench_aims[i].what, "kind",
+                      bench_aims[i].kind == AIM_RATIO ? "at least" : "at most", "limit",
+                      bench_aims[i].limit, "seen", aim_seen(report, &bench_aims[i])));
     root = json_pack("{s:i, s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "format", 1, "started",
                      report->started, "quick", (int)report->quick, "machine", text, "sqlite",
                      sqlite3_libversion(), "postgres", bench_postgres_version(), "results", results,
@@ -388,6 +459,24 @@ static char *read_all(const char *path)
     return text;
 }
 
+/* One chart per scenario that has somebody to compare with. */
+static void write_plots(const struct bench_report *report, FILE *out)
+{
+    char path[256];
+
+    (void)mkdir(PLOTS, 0777);
+    (void)fprintf(out, "\n");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bench_result *const result = &report->results[i];
+
+        (void)snprintf(path, sizeof path, PLOTS "/%s-%s.svg", bench_store_name(result->store),
+                       result->scenario->name);
+        if (bench_plot(result, path))
+            (void)fprintf(out, "![%s on %s](%s)\n", result->scenario->title,
+                          bench_store_name(result->store), path + strlen("docs/"));
+    }
+}
+
 void bench_report_docs(const struct bench_report *report, const char *path)
 {
     char *const text = read_all(path);
@@ -402,7 +491,9 @@ void bench_report_docs(const struct bench_report *report, const char *path)
         bench_die("cannot write '%s'", path);
     (void)fprintf(file, "%.*s\n", (int)(begin - text + (long)strlen(MARK_BEGIN)), text);
     write_table(report, file);
+    write_peers(report, file);
     write_aims(report, file);
+    write_plots(report, file);
     (void)fprintf(file, "\n%s", end);
     if (fclose(file) != 0)
         bench_die("cannot write '%s'", path);

@@ -9,58 +9,123 @@
 #define OURS  "flowfabric"
 #define FLOOR "floor"
 
-#define SIDES(ours, floor)                                                                         \
-    {                                                                                              \
-        {OURS, {bench_ours_##ours, bench_ours_##ours}},                                            \
-        {                                                                                          \
-            FLOOR,                                                                                 \
-            {                                                                                      \
-                bench_floor_sqlite_##floor, bench_floor_postgres_##floor                           \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
 // clang-format off
+#define BOTH(fn)  {bench_##fn, bench_##fn}
+#define HAND(fn)  {bench_floor_sqlite_##fn, bench_floor_postgres_##fn}
+#define PEER(name) {name, {NULL, bench_peer}}
+#define PEERS     PEER("graphile"), PEER("graphile:batched"), PEER("pgboss"), PEER("dbos"), \
+                  PEER("bullmq"), PEER("restate")
+
+#define ALONE(fn)        {{OURS, BOTH(fn)}}
+#define SIDES(fn, floor) {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}}
+#define ALL(fn, floor)   {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}, PEERS}
+#define OTHERS(fn)       {{OURS, BOTH(fn)}, {FLOOR, {NULL, NULL}}, PEERS}
+
+#define GROWTH(name, title, fn, finished, delayed, blocked) \
+    {name, title, BENCH_RATE, 40000, 10000, 4, 100, ALONE(fn), 0, true, \
+     {finished, delayed, blocked}}
+
 const struct bench_scenario bench_scenarios[] = {
     {"bulk-submit", "bulk submit, 1,000 per call", BENCH_RATE, 100000, 20000, 1, 1000,
-     SIDES(bulk, insert)},
+     ALL(bulk, insert), 0, false, {0, 0, 0}},
     {"drain-1", "drain, 100 per call, 1 worker", BENCH_RATE, 30000, 10000, 1, 100,
-     SIDES(drain, work)},
+     SIDES(drain, work), 0, false, {0, 0, 0}},
     {"drain-4", "drain, 100 per call, 4 workers", BENCH_RATE, 40000, 10000, 4, 100,
-     SIDES(drain, work)},
+     ALL(drain, work), 0, false, {0, 0, 0}},
     {"submit-1", "single submits, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
-     SIDES(submit, insert)},
+     SIDES(submit, insert), 0, false, {0, 0, 0}},
     {"submit-16", "single submits, 16 callers", BENCH_RATE, 20000, 3000, 16, 1,
-     SIDES(submit, insert)},
+     ALL(submit, insert), 0, false, {0, 0, 0}},
     {"work-1", "single claim + complete, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
-     SIDES(work, work)},
+     SIDES(work, work), 0, false, {0, 0, 0}},
     {"work-16", "single claim + complete, 16 callers", BENCH_RATE, 20000, 3000, 16, 1,
-     SIDES(work, work)},
+     SIDES(work, work), 0, false, {0, 0, 0}},
     {"end-to-end", "end to end, 16 submitters, 16 slots", BENCH_RATE, 20000, 3000, 16, 1,
-     SIDES(both, both)},
+     ALL(both, both), 0, false, {0, 0, 0}},
     {"idle-latency", "idle: submit until completed", BENCH_LATENCY, 200, 50, 1, 1,
-     SIDES(latency, latency)},
+     ALL(latency, latency), 0, false, {0, 0, 0}},
+    {"bulk-submit-4k", "bulk submit, payload of 4 KiB", BENCH_RATE, 30000, 5000, 1, 1000,
+     SIDES(bulk, insert), 4096, false, {0, 0, 0}},
+    {"drain-4k", "drain, payload of 4 KiB, 4 workers", BENCH_RATE, 20000, 5000, 4, 100,
+     SIDES(drain, work), 4096, false, {0, 0, 0}},
+    {"drain-followed", "drain, 4 workers, 1 subscriber", BENCH_RATE, 40000, 10000, 4, 100,
+     ALONE(ours_followed), 0, false, {0, 0, 0}},
+    {"routed", "drain, 10 capability sets, 40 workers", BENCH_RATE, 20000, 5000, 40, 10,
+     ALONE(ours_routed), 0, false, {0, 0, 0}},
+    {"hop", "hop: upstream completed until child claimed", BENCH_LATENCY, 200, 50, 1, 1,
+     ALONE(flows_hop), 0, false, {0, 0, 0}},
+    {"chain", "chain of 10, one worker", BENCH_LATENCY, 100, 20, 1, 1,
+     OTHERS(flows_chain), 0, false, {0, 0, 0}},
+    {"chains", "chains of 10, 16 slots (flows)", BENCH_RATE, 300, 100, 16, 1,
+     OTHERS(flows_chains), 0, false, {0, 0, 0}},
+    {"fan", "fan-out of 100 and join, 16 slots", BENCH_LATENCY, 30, 10, 16, 100,
+     OTHERS(flows_fan), 0, false, {0, 0, 0}},
+    {"quorum-10", "1 of 10: until the others are cancelled", BENCH_LATENCY, 50, 10, 1, 10,
+     ALONE(flows_quorum), 0, false, {0, 0, 0}},
+    {"quorum-100", "1 of 100: until the others are cancelled", BENCH_LATENCY, 20, 5, 1, 100,
+     ALONE(flows_quorum), 0, false, {0, 0, 0}},
+    {"quorum-1000", "1 of 1,000: until the others are cancelled", BENCH_LATENCY, 10, 3, 1, 1000,
+     ALONE(flows_quorum), 0, false, {0, 0, 0}},
+    {"edges-100", "edges dispatched, 100 per node", BENCH_RATE, 10000, 5000, 1, 100,
+     ALONE(flows_edges), 0, false, {0, 0, 0}},
+    {"edges-1000", "edges dispatched, 1,000 per node", BENCH_RATE, 10000, 5000, 1, 1000,
+     ALONE(flows_edges), 0, false, {0, 0, 0}},
+    {"edges-9000", "edges dispatched, 9,000 per node", BENCH_RATE, 9000, 9000, 1, 9000,
+     ALONE(flows_edges), 0, false, {0, 0, 0}},
     {"idle-cost", "idle: cost of doing nothing", BENCH_IDLE, 1, 1, 1, 1,
-     {{OURS, {bench_ours_idle, bench_ours_idle}}}},
+     ALONE(ours_idle), 0, false, {0, 0, 0}},
+    GROWTH("growth-0", "drain, empty store", ours_drain, 0, 0, 0),
+    GROWTH("growth-100k", "drain, 100,000 have ended", ours_drain, 100000, 0, 0),
+    GROWTH("growth-1m", "drain, 1,000,000 have ended", ours_drain, 1000000, 0, 0),
+    GROWTH("growth-waiting", "drain, 100,000 delayed and 100,000 blocked", ours_drain, 0, 100000,
+           100000),
+    GROWTH("growth-pinned", "drain, a snapshot is held all the time", growth_pinned, 0, 0, 0),
 };
 
-#define HALF_THE_FLOOR(store, scenario)                                                            \
-    {scenario ": at least half the floor", store, scenario, OURS, scenario, FLOOR, 0.5}
-#define SIXTEEN_TO_ONE(store, scenario)                                                            \
-    {scenario "-16: at least 5 times " scenario "-1", store, scenario "-16", OURS,                 \
-     scenario "-1", OURS, 5}
+#define RATIO(what, store, scenario, to_scenario, to_side, at_least)                               \
+    {what, store, AIM_RATIO, scenario, to_scenario, to_side, at_least}
+#define TO_FLOOR(what, store, scenario, at_least)                                                  \
+    RATIO(what, store, scenario, scenario, FLOOR, at_least)
+#define TO_PEER(what, scenario, side, at_least)                                                    \
+    RATIO(what, BENCH_POSTGRES, scenario, scenario, side, at_least)
+#define BELOW(what, store, kind, scenario, limit) {what, store, kind, scenario, NULL, NULL, limit}
 
 const struct bench_aim bench_aims[] = {
-    HALF_THE_FLOOR(BENCH_SQLITE, "bulk-submit"),
-    HALF_THE_FLOOR(BENCH_SQLITE, "drain-1"),
-    HALF_THE_FLOOR(BENCH_SQLITE, "drain-4"),
-    SIXTEEN_TO_ONE(BENCH_SQLITE, "submit"),
-    SIXTEEN_TO_ONE(BENCH_SQLITE, "work"),
-    HALF_THE_FLOOR(BENCH_POSTGRES, "bulk-submit"),
-    HALF_THE_FLOOR(BENCH_POSTGRES, "drain-1"),
-    HALF_THE_FLOOR(BENCH_POSTGRES, "drain-4"),
-    SIXTEEN_TO_ONE(BENCH_POSTGRES, "submit"),
-    SIXTEEN_TO_ONE(BENCH_POSTGRES, "work"),
+    TO_FLOOR("bulk submit: half of the floor", BENCH_SQLITE, "bulk-submit", 0.5),
+    TO_FLOOR("drain, 1 worker: half of the floor", BENCH_SQLITE, "drain-1", 0.5),
+    TO_FLOOR("drain, 4 workers: half of the floor", BENCH_SQLITE, "drain-4", 0.5),
+    RATIO("16 submitters: 5 times one", BENCH_SQLITE, "submit-16", "submit-1", OURS, 5),
+    RATIO("16 workers: 5 times one", BENCH_SQLITE, "work-16", "work-1", OURS, 5),
+    BELOW("hop p50, ms", BENCH_SQLITE, AIM_P50_MS, "hop", 1),
+    RATIO("edges: 9,000 per node as 100", BENCH_SQLITE, "edges-9000", "edges-100", OURS, 0.8),
+    TO_FLOOR("bulk submit: half of the floor", BENCH_POSTGRES, "bulk-submit", 0.5),
+    TO_FLOOR("drain, 1 worker: half of the floor", BENCH_POSTGRES, "drain-1", 0.5),
+    TO_FLOOR("drain, 4 workers: half of the floor", BENCH_POSTGRES, "drain-4", 0.5),
+    RATIO("16 submitters: 5 times one", BENCH_POSTGRES, "submit-16", "submit-1", OURS, 5),
+    RATIO("16 workers: 5 times one", BENCH_POSTGRES, "work-16", "work-1", OURS, 5),
+    BELOW("database CPU s per 10,000 drained", BENCH_POSTGRES, AIM_DATABASE_S, "drain-4", 0.5),
+    BELOW("hop p50, ms", BENCH_POSTGRES, AIM_P50_MS, "hop", 2),
+    BELOW("chain of 10 p50, ms", BENCH_POSTGRES, AIM_P50_MS, "chain", 10),
+    RATIO("edges: 9,000 per node as 100", BENCH_POSTGRES, "edges-9000", "edges-100", OURS, 0.8),
+#define GROWN(what, scenario)                                                                      \
+    RATIO(what, BENCH_SQLITE, scenario, "growth-0", OURS, 0.8),                                    \
+    RATIO(what, BENCH_POSTGRES, scenario, "growth-0", OURS, 0.8)
+    GROWN("100,000 have ended: 0.8 of empty", "growth-100k"),
+    GROWN("1,000,000 have ended: 0.8 of empty", "growth-1m"),
+    GROWN("200,000 wait: 0.8 of empty", "growth-waiting"),
+    GROWN("pinned snapshot: 0.8 of without", "growth-pinned"),
+    TO_PEER("bulk submit: 2.5 times the best", "bulk-submit", BENCH_BEST_PEER, 2.5),
+    TO_PEER("single submits: twice the best", "submit-16", BENCH_BEST_PEER, 2),
+    TO_PEER("drain: graphile-worker, batched", "drain-4", "graphile:batched", 1),
+    TO_PEER("drain: 1.5 times pg-boss, batched", "drain-4", "pgboss", 1.5),
+    TO_PEER("end to end: 8 times graphile-worker", "end-to-end", "graphile:batched", 8),
+    TO_PEER("end to end: 8 times pg-boss", "end-to-end", "pgboss", 8),
+    TO_PEER("end to end: 8 times DBOS", "end-to-end", "dbos", 8),
+    TO_PEER("end to end: 1.5 times BullMQ", "end-to-end", "bullmq", 1.5),
+    TO_PEER("idle latency: the best", "idle-latency", BENCH_BEST_PEER, 1),
+    TO_PEER("chain of 10: half of the best", "chain", BENCH_BEST_PEER, 2),
+    TO_PEER("chains, 16 slots: twice the best", "chains", BENCH_BEST_PEER, 2),
+    TO_PEER("fan-out and join: the best", "fan", BENCH_BEST_PEER, 1),
 };
 // clang-format on
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ours.h -- what the files that drive our own engine share: a client, submitting, working.
+ *
+ * For ours.c, flows.c and growth.c only. Public header only, default options. */
+#ifndef FF_BENCH_OURS_H
+#define FF_BENCH_OURS_H
+
+#include "bench.h"
+
+#include <flowfabric.h>
+#include <stdatomic.h>
+
+#define BULK      1000
+#define PARKED_MS 2000
+
+struct ours {
+    struct bench_run *run;
+    struct ff_client *client;
+    atomic_size_t done; /* executions completed */
+};
+
+void ours_check(ff_status status, const struct ff_error *error, const char *what);
+void ours_open(struct ours *ours, struct bench_run *run);
+/* Ends with the audit: a fast engine that leaves a broken store has not run at all. */
+void ours_close(struct ours *ours);
+struct ff_submission ours_submission(const struct bench_run *run);
+/* In calls of `per_call`. */
+void ours_submit(struct ours *ours, size_t count, size_t per_call);
+
+struct ours_worker {
+    size_t index;
+    size_t max;             /* tasks per claim */
+    int64_t wait_ms;        /* 0: do not wait for work */
+    const char *capability; /* NULL: none */
+};
+/* Returns how many came; complete them, were it none. */
+size_t ours_claim(struct ours *ours, const struct ours_worker *worker, struct ff_tasks *ret_tasks);
+void ours_complete(struct ours *ours, struct ff_tasks *tasks);
+/* Both; returns how many there were. */
+size_t ours_work(struct ours *ours, const struct ours_worker *worker);
+/* Submits run->count and has them drained by the scenario's threads; the clock is about the drain.
+ */
+void ours_drain(struct ours *ours);
+void ours_sleep_ms(long ms);
+
+#endif
