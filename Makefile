@@ -7,7 +7,8 @@ FUZZ_SECONDS ?= 600
 PEERS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full sim mutants fuzz bench bench-growth lint install format clean
+.PHONY: help setup build run test test-full sim mutants fuzz bench bench-growth lint install \
+        format clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -31,6 +31,7 @@ struct bench_figures {
     double database_cpu_s; /* all processes of the private Postgres; 0 on SQLite */
     double p50_ms, p95_ms, p99_ms;
     double statements_per_s; /* while nothing happens */
+    double memory_mb;        /* resident, of this process */
     double fsync_ms;         /* median of a few, right before the run */
 };
 
@@ -47,6 +48,7 @@ struct bench_run {
     size_t count;
     char payload[BENCH_PAYLOAD_MAX]; /* a JSON string */
     size_t payload_bytes;
+    size_t backlog_percent; /* growth.c: how much of the scenario's backlog to make */
     struct bench_meter meter;
     struct bench_figures figures; /* what the side has to fill, by bench_start and bench_stop */
 };
@@ -103,7 +105,7 @@ extern const size_t bench_aim_count;
 /* --- ours.c: through the public header only, but for the count of statements --- */
 
 bench_fn bench_ours_bulk, bench_ours_drain, bench_ours_submit, bench_ours_work, bench_ours_both,
-    bench_ours_routed, bench_ours_followed, bench_ours_latency, bench_ours_idle;
+    bench_ours_routed, bench_ours_followed, bench_ours_latency, bench_ours_start, bench_ours_idle;
 
 /* --- flows.c: the same for graphs --- */
 
@@ -157,6 +159,7 @@ double bench_fsync_ms(void);
 
 _Noreturn void bench_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *bench_alloc(size_t count, size_t bytes); /* zeroed; never fails */
+double bench_memory_mb(void);                  /* resident now */
 double bench_now_s(void);
 int64_t bench_now_ms(void);
 void bench_start(struct bench_run *run);

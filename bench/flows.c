@@ -19,7 +19,7 @@
 #define SLOTS_MAX 64
 #define WARM      5
 #define NAME      24
-#define GIVE_UP_S 60
+#define GIVE_UP_S 300
 
 /* --- graphs --- */
 

@@ -96,9 +96,9 @@ void bench_growth_fill(struct bench_run *run)
     struct ours ours;
 
     ours_open(&ours, run);
-    fill_finished(&ours, backlog->finished);
-    fill_delayed(&ours, backlog->delayed);
-    fill_blocked(&ours, backlog->blocked);
+    fill_finished(&ours, backlog->finished / 100 * run->backlog_percent);
+    fill_delayed(&ours, backlog->delayed / 100 * run->backlog_percent);
+    fill_blocked(&ours, backlog->blocked / 100 * run->backlog_percent);
     ours_close(&ours);
 }
 

@@ -145,13 +145,15 @@ static void run_init(struct bench_run *run, const struct bench_result *result)
 }
 
 /* Makes the store that the runs of a scenario begin with; false: they begin with an empty one. */
-static bool fill_origin(const struct bench_result *result, struct bench_run *origin)
+static bool fill_origin(const struct settings *settings, const struct bench_result *result,
+                        struct bench_run *origin)
 {
     const struct bench_backlog *const backlog = &result->scenario->backlog;
 
     if (backlog->finished + backlog->delayed + backlog->blocked == 0)
         return false;
     run_init(origin, result);
+    origin->backlog_percent = settings->quick ? 10 : 100;
     (void)fprintf(stderr, "ff-bench: filling a store for '%s'\n", result->scenario->name);
     bench_place_new(origin);
     bench_growth_fill(origin);
@@ -194,7 +196,7 @@ static void run_scenario(const struct settings *settings, struct bench_result *r
 {
     const struct bench_side *const sides = result->scenario->sides;
     struct bench_run origin;
-    const bool filled = fill_origin(result, &origin);
+    const bool filled = fill_origin(settings, result, &origin);
 
     result->runs = settings->runs;
     for (size_t nth = 0; nth < settings->runs; nth++)

@@ -65,6 +65,17 @@ static double engine_cpu_s(void)
     return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
+double bench_memory_mb(void)
+{
+    FILE *const file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+
+    if (!file || fscanf(file, "%*u %lu", &pages) != 1)
+        bench_die("cannot read '/proc/self/statm'");
+    (void)fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
 /* --- the database's CPU: the postmaster, its children, and those that have ended --- */
 
 struct process {

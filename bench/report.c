@@ -48,6 +48,11 @@ static double pick_statements(const struct bench_figures *figures)
     return figures->statements_per_s;
 }
 
+static double pick_memory(const struct bench_figures *figures)
+{
+    return figures->memory_mb;
+}
+
 static double pick_fsync(const struct bench_figures *figures)
 {
     return figures->fsync_ms;
@@ -129,8 +134,9 @@ static void cell_figure(char *cell, const struct bench_result *result, size_t si
                        median(result, side, pick_p95), median(result, side, pick_p99));
         return;
     case BENCH_IDLE:
-        (void)snprintf(cell, CELL, "%.1f statements/s, %.1f ms CPU/s",
-                       median(result, side, pick_statements), median(result, side, pick_idle_cpu));
+        (void)snprintf(cell, CELL, "%.1f statements/s, %.1f ms CPU/s, %.0f MB",
+                       median(result, side, pick_statements), median(result, side, pick_idle_cpu),
+                       median(result, side, pick_memory));
         return;
     }
 }
@@ -291,6 +297,7 @@ static double fsync_of_all(const struct bench_report *report)
 
 static void write_table(const struct bench_report *report, FILE *out)
 {
+    const char *const program_kib = getenv("FF_BENCH_PROGRAM_KIB"); /* tools/bench knows */
     char text[512];
 
     machine(text, sizeof text);
@@ -301,8 +308,8 @@ static void write_table(const struct bench_report *report, FILE *out)
     (void)fprintf(out,
                   "Medians of interleaved runs. CPU: seconds per 10,000 executions, engine (this\n"
                   "process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of the machine at\n"
-                  "the end: %.1f.\n\n",
-                  fsync_of_all(report), load_now());
+                  "the end: %.1f. The stripped `ff` has %s KiB.\n\n",
+                  fsync_of_all(report), load_now(), program_kib ? program_kib : "?");
     (void)fprintf(out, "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor "
                        "| CPU ratio |\n|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
