@@ -21,7 +21,7 @@
 
 #define STORE_DEFAULT  "sqlite:flowfabric.db"
 #define JSON_BYTES_MAX (64 << 20)
-#define CLOSE_GRACE_MS 10000
+#define CLOSE_GRACE_MS 60000
 
 int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
                 const struct ff_error *error)

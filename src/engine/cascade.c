@@ -76,7 +76,7 @@ static void free_slot(struct ff_engine *engine, uint32_t slot)
     cascade->items[slot].next_free = cascade->first_free;
     cascade->first_free = slot + 1;
     cascade->count--;
-    if (cascade->count == 0 && cascade->overflowed && engine->options.loops) {
+    if (cascade->count == 0 && cascade->overflowed) {
         cascade->overflowed = false;
         engine->supervisor.loops[FF_LOOP_HOPS].again = true;
         engine->supervisor.loops[FF_LOOP_EDGE_CANCEL_DISPATCHER].again = true;
@@ -351,6 +351,11 @@ void ff_cascade_found(struct ff_engine *engine, ff_loop_id loop, const struct ff
 {
     int64_t known = 0;
 
+    /* Is there more? The pulse would tell, but nobody without loops listens to it. */
+    pthread_mutex_lock(&engine->lock);
+    if (found->full || (found->count > 0 && !engine->options.loops))
+        engine->cascade.overflowed = true;
+    pthread_mutex_unlock(&engine->lock);
     for (size_t i = 0; i < found->count; i++) {
         struct ff_cascade_item item = {.loop = loop};
 

@@ -256,23 +256,19 @@ static void stop_threads(struct ff_engine *engine)
     engine->thread_count = 0;
 }
 
-static bool idle(struct ff_engine *engine)
-{
-    bool is_idle;
-
-    pthread_mutex_lock(&engine->lock);
-    is_idle = ff_cascade_idle(&engine->cascade);
-    pthread_mutex_unlock(&engine->lock);
-    return is_idle;
-}
-
-/* How many steps of the cascade are on their way, or were left to the store. */
-static size_t steps_left(struct ff_engine *engine)
+/* How many steps of the cascade are on their way, looks for more of them included. */
+static size_t steps_left(struct ff_engine *engine, bool *ret_away)
 {
     size_t count;
 
     pthread_mutex_lock(&engine->lock);
-    count = engine->cascade.count + (engine->cascade.overflowed ? 1 : 0);
+    count = engine->cascade.count;
+    for (int id = 0; id < FF_LOOP_COUNT; id++) {
+        const struct ff_loop *const loop = &engine->supervisor.loops[id];
+
+        count += loop->again || loop->in_flight ? 1 : 0;
+    }
+    *ret_away = !engine->contact.known;
     pthread_mutex_unlock(&engine->lock);
     return count;
 }
@@ -281,11 +277,16 @@ static size_t steps_left(struct ff_engine *engine)
  * engine with loops has followers, and would never be done. */
 static size_t settle(struct ff_engine *engine, int64_t until_ms)
 {
+    bool away;
+    size_t left;
+
     if (engine->options.loops || engine->thread_count == 0)
         return 0;
-    while (!idle(engine) && ff_engine_mono_ms(engine) < until_ms)
+    for (left = steps_left(engine, &away);
+         left > 0 && !away && ff_engine_mono_ms(engine) < until_ms;
+         left = steps_left(engine, &away))
         sleep_until(engine, until_ms, 2);
-    return steps_left(engine);
+    return left;
 }
 
 size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)

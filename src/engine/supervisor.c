@@ -344,12 +344,14 @@ static void tick_done(struct ff_job *job, void *ctx)
     const ff_loop_id id = (ff_loop_id)job->tag;
 
     pthread_mutex_lock(&engine->lock);
-    supervisor->loops[id].in_flight = false;
     count_result(supervisor, id, job);
-    pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
     if (job->status == FF_OK && job->type == &ff_op_types[FF_OP_HOP_FIND])
         ff_cascade_found(engine, id, job->out);
+    pthread_mutex_lock(&engine->lock);
+    supervisor->loops[id].in_flight = false; /* what it found is on the list by now */
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
     if (job->status != FF_OK)
         ff_log(FF_LOG_WARN, "engine", "loop tick failed loop=%s code=%s reason='%s'",
                loop_table[id].name, ff_status_code(job->status), job->error.message);
@@ -419,6 +421,10 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         due[id] = false;
         if (!loop_table[id].fill || loop->in_flight || !engine->contact.known)
             continue;
+        if (!engine->options.loops) { /* only what the list of our own work had no room for */
+            due[id] = loop->again;
+            continue;
+        }
         if (id == FF_LOOP_DELAYED && delay_is_over(supervisor, now_ms))
             due[id] = true;
         if (loop->again)
@@ -618,10 +624,9 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
     }
     if (!supervisor->pulsing)
         next_read(supervisor, mono_ms);
-    if (engine->options.loops)
-        for (int id = 0; id < FF_LOOP_COUNT; id++)
-            if (due[id])
-                tick(supervisor, (ff_loop_id)id);
+    for (int id = 0; id < FF_LOOP_COUNT; id++)
+        if (due[id])
+            tick(supervisor, (ff_loop_id)id);
     expire_waiting(supervisor, mono_ms);
     *ret_waiting = supervisor->pulsing;
     return next_time(supervisor, mono_ms);

@@ -193,7 +193,14 @@ class Flow(Ff):
 
 
 class SqliteFlow(OnSqlite, Flow, unittest.TestCase):
-    pass
+    def test_more_steps_than_the_list_holds_are_done_too(self):
+        names = " ".join(f"m{i}" for i in range(6000))
+        flow = self.create(graph("a " + names, " ".join(f"a>m{i}" for i in range(6000))))
+        _, err = self.run_ff("cancel", flow + "/a")
+        self.assertEqual("", err)
+        shown = self.ff_json("flow", "ls")["flows"][0]
+        self.assertEqual({"cancelled": 1, "skipped": 6000}, shown["counts"])
+        self.assertEqual(6001, shown["ended_count"])
 
 
 class PostgresFlow(OnPostgres, Flow, unittest.TestCase):
