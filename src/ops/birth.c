@@ -2,7 +2,7 @@
  *
  * birth.c -- a new execution with everything that comes with it.
  *
- * Tests: tests/unit/test_submit.c, test_flow.c. */
+ * Tests: tests/unit/test_submit.c, test_cascade.c. */
 #include "ops/birth.h"
 
 #include "base/error.h"

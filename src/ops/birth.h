@@ -2,7 +2,7 @@
  *
  * birth.h -- a new execution with everything that comes with it: solo, or as a member of a flow.
  *
- * Tests: tests/unit/test_submit.c, test_flow.c. */
+ * Tests: tests/unit/test_submit.c, test_cascade.c. */
 #ifndef FF_OPS_BIRTH_H
 #define FF_OPS_BIRTH_H
 

@@ -2,7 +2,7 @@
  *
  * cascade.c -- how flows, joins and members change each other.
  *
- * Tests: tests/unit/test_flow.c, test_cascade.c. */
+ * Tests: tests/unit/test_cascade.c. */
 #include "ops/cascade.h"
 
 #include <assert.h>

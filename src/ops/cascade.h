@@ -3,7 +3,7 @@
  * cascade.h -- how flows, joins and members change each other; every op of a flow goes through it.
  *
  * What must stay true, and why it does, is in docs/internals/cascade.md. Callers hold the locks of
- * all rows they pass. Tests: tests/unit/test_flow.c, test_cascade.c. */
+ * all rows they pass. Tests: tests/unit/test_cascade.c. */
 #ifndef FF_OPS_CASCADE_H
 #define FF_OPS_CASCADE_H
 

@@ -8,7 +8,7 @@
  * decided join no longer needs, flow.drain the members of a cancelled flow, flow.remove a flow that
  * is no longer kept, hop.find looks for what waits. `in` is filled by the caller and kept, with
  * what the op learned, from one batch to the next. Read first: docs/internals/cascade.md. Tests:
- * tests/unit/test_flow.c, test_cascade.c. */
+ * tests/unit/test_cascade.c. */
 #ifndef FF_OPS_FLOW_H
 #define FF_OPS_FLOW_H
 

@@ -4,7 +4,7 @@
  *
  * Keys live in ff_dedup: "f:<idempotency key>" per namespace, "g:<uuid>" for ids the caller made
  * itself, under the empty namespace. A node with incoming edges is born blocked; nothing else ever
- * makes a node wait, so none can start too early. Tests: tests/unit/test_flow.c. */
+ * makes a node wait, so none can start too early. Tests: tests/unit/test_cascade.c. */
 #include <stdio.h>
 
 #include "base/error.h"

@@ -5,7 +5,7 @@
  * Holds the flow, which guards its members, and every existing upstream, which guards its outgoing
  * edges: an upstream cannot end while an edge is being added to it. An edge from one that has ended
  * is born resolved and counted at once; from any other its hop will find it. No edge ends at an
- * existing node, so no decided join ever changes. Tests: tests/unit/test_flow.c. */
+ * existing node, so no decided join ever changes. Tests: tests/unit/test_cascade.c. */
 #include <stdio.h>
 
 #include "base/error.h"

@@ -4,7 +4,7 @@
  *
  * A node's hash covers its work, its join and its incoming edges, but not the flow around it: a
  * node that is told again is recognised by it. Stored, so it must never change.
- * Tests: tests/unit/test_flow.c. */
+ * Tests: tests/unit/test_cascade.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
