@@ -47,7 +47,8 @@ static void crash_under_load(struct test *t)
         server_start(t);
     }
     load_check(t, load, "server crashed");
-    EXPECT(t, load_answers(load, FF_UNAVAILABLE) > 0);
+    /* If all executors were in the middle of a commit they ask about it, and callers time out. */
+    EXPECT(t, load_answers(load, FF_UNAVAILABLE) + load_answers(load, FF_TIMEOUT) > 0);
 }
 
 struct fleet {
