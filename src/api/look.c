@@ -110,7 +110,7 @@ ff_status ff_local_workers(struct ff_client *client, struct ff_worker_list *ret,
     struct ff_arena *const arena = &memory->arena;
     struct ff_worker_info *const items = ff_arena_array(arena, read.row_count, sizeof *items);
     for (size_t i = 0; items && i < read.row_count; i++) {
-        const struct ff_worker *const row = read.rows[i];
+        const struct ff_registration *const row = read.rows[i];
 
         items[i] = (struct ff_worker_info){
             .worker_id = ff_api_text(arena, row->worker_id),

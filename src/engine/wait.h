@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wait.h -- waiting on a condition for some milliseconds. Private to src/engine. */
+ * wait.h -- the engine's waits are those of src/base/wait.h. */
 #ifndef FF_ENGINE_WAIT_H
 #define FF_ENGINE_WAIT_H
 
-#include <pthread.h>
-#include <stdint.h>
-
-/* A condition whose timed waits follow CLOCK_MONOTONIC. */
-void ff_wait_init(pthread_cond_t *cond);
-/* The lock is held before and after. May return early. */
-void ff_wait_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t ms);
+#include "base/wait.h"
 
 #endif

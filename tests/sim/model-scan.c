@@ -152,7 +152,7 @@ static bool fits_old_reply(const struct query *q, const void *any)
 
 static bool fits_lost_worker(const struct query *q, const void *any)
 {
-    const struct ff_worker *const row = any;
+    const struct ff_registration *const row = any;
 
     return row->seen_at_ms + row->ttl_ms <= q->now_ms;
 }
@@ -212,7 +212,8 @@ static int64_t by_reply_time(const void *row)
 
 static int64_t by_worker_time(const void *row)
 {
-    return ((const struct ff_worker *)row)->seen_at_ms + ((const struct ff_worker *)row)->ttl_ms;
+    return ((const struct ff_registration *)row)->seen_at_ms +
+           ((const struct ff_registration *)row)->ttl_ms;
 }
 
 static int64_t by_key_alone(const void *row)

@@ -22,6 +22,8 @@ struct kept {
     struct kept *next;
     struct ff_memory *answer;      /* NULL: `bytes` follow */
     void (*release)(void *memory); /* NULL: nothing hangs on them */
+    void (*undo)(void *ctx);       /* NULL: nothing to do before the end */
+    void *undo_ctx;
     _Alignas(max_align_t) unsigned char bytes[];
 };
 
@@ -107,6 +109,21 @@ char *text_of(struct test *t, size_t bytes, char fill)
 
     memset(text, fill, bytes);
     return text;
+}
+
+void before_end(struct test *t, void (*undo)(void *ctx), void *ctx)
+{
+    struct kept *const kept = kept_new(t, 0);
+
+    kept->undo = undo;
+    kept->undo_ctx = ctx;
+}
+
+static void undo_all(struct test *t)
+{
+    for (struct kept *kept = t->kept; kept; kept = kept->next)
+        if (kept->undo)
+            kept->undo(kept->undo_ctx);
 }
 
 static void kept_free(struct test *t)
@@ -221,11 +238,17 @@ struct test_thread *start_thread(struct test *t, test_body body, size_t index, v
     return thread;
 }
 
+void wait_for_thread(struct test_thread *thread)
+{
+    if (thread && !thread->joined) {
+        (void)pthread_join(thread->id, NULL);
+        thread->joined = true;
+    }
+}
+
 void join_thread(struct test *t, struct test_thread *thread)
 {
-    if (!thread->joined)
-        (void)pthread_join(thread->id, NULL);
-    thread->joined = true;
+    wait_for_thread(thread);
     if (thread->t.why[0]) {
         (void)snprintf(t->why, sizeof t->why, "%s", thread->t.why);
         longjmp(t->escape, 1);
@@ -248,8 +271,7 @@ static void threads_done(struct test *t)
         struct test_thread *const thread = t->threads;
 
         t->threads = thread->next;
-        if (!thread->joined)
-            (void)pthread_join(thread->id, NULL);
+        wait_for_thread(thread);
         if (!t->why[0])
             (void)snprintf(t->why, sizeof t->why, "%s", thread->t.why);
         free(thread);
@@ -260,6 +282,7 @@ void test_done(struct test *t)
 {
     size_t left = 0;
 
+    undo_all(t);
     threads_done(t);
     for (size_t i = 0; i < TEST_CLIENTS_MAX; i++)
         left += ff_close(t->others[i], CLOSE_GRACE_MS);

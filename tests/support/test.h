@@ -66,6 +66,9 @@ void forget(struct test *t);
 /* A text of `bytes` bytes, all of them `fill`. */
 char *text_of(struct test *t, size_t bytes, char fill);
 
+/* Called when the test is over or has failed, before its threads are joined; the last one first. */
+void before_end(struct test *t, void (*undo)(void *ctx), void *ctx);
+
 /* One more client on the same store, closed at the end of the test. NULL options: the default. */
 struct ff_client *another_client(struct test *t, const struct ff_options *options);
 void close_client(struct test *t, struct ff_client **client);
@@ -82,6 +85,7 @@ typedef void (*test_body)(struct test *t, size_t index, void *ctx);
  * fails there fails the test when it is joined. */
 struct test_thread *start_thread(struct test *t, test_body body, size_t index, void *ctx);
 void join_thread(struct test *t, struct test_thread *thread);
+void wait_for_thread(struct test_thread *thread); /* only its end, however it was; NULL is fine */
 void in_threads(struct test *t, size_t count, test_body body, void *ctx);
 
 /* ---- expectations ---- */

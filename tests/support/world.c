@@ -318,8 +318,8 @@ static bool fits(struct world *world, const struct ff_scan *scan, const void *ro
     case FF_SQL_PRUNE_REPLIES:
         return ((const struct ff_reply *)row)->expires_at_ms <= world->now_ms;
     case FF_SQL_PRUNE_WORKERS:
-        return ((const struct ff_worker *)row)->seen_at_ms +
-                   ((const struct ff_worker *)row)->ttl_ms <=
+        return ((const struct ff_registration *)row)->seen_at_ms +
+                   ((const struct ff_registration *)row)->ttl_ms <=
                world->now_ms;
     default:
         return flow_fits(world, scan, row);

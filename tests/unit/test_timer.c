@@ -553,7 +553,7 @@ static void test_timer__only_new_workers_are_announced(void **state)
                                     .lanes = FF_STR("default"),
                                     .capabilities = FF_STR(""),
                                     .ttl_ms = 60000};
-    const struct ff_worker *row;
+    const struct ff_registration *row;
 
     (void)state;
     assert_int_equal(world_run(&w, FF_OP_WORKER_TOUCH, &in, unused), FF_OK);

@@ -57,7 +57,7 @@ void ff_meta_prune_need(struct ff_work *work, struct ff_prune_in *in)
 static bool is_over(const struct ff_work *work, const void *row)
 {
     const struct ff_row *const head = row;
-    const struct ff_worker *worker;
+    const struct ff_registration *worker;
 
     if (head->is_deleted)
         return false;
@@ -76,7 +76,7 @@ static bool is_over(const struct ff_work *work, const void *row)
     }
 }
 
-static void say_lost(struct ff_work *work, const struct ff_worker *worker)
+static void say_lost(struct ff_work *work, const struct ff_registration *worker)
 {
     struct ff_event *const event = ff_work_event(work);
 

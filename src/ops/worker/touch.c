@@ -12,12 +12,12 @@
 
 void ff_worker_touch_need(struct ff_work *work, struct ff_worker_touch_in *in)
 {
-    const struct ff_worker key = {.worker_instance_id = in->worker_instance_id};
+    const struct ff_registration key = {.worker_instance_id = in->worker_instance_id};
 
     ff_work_want(work, FF_TABLE_WORKER, &key, FF_WANT_LOCK);
 }
 
-static void register_worker(struct ff_work *work, struct ff_worker *worker)
+static void register_worker(struct ff_work *work, struct ff_registration *worker)
 {
     struct ff_event *const event = ff_work_event(work);
 
@@ -33,8 +33,8 @@ static void register_worker(struct ff_work *work, struct ff_worker *worker)
 ff_status ff_worker_touch_apply(struct ff_work *work, struct ff_worker_touch_in *in,
                                 struct ff_no_out *out, struct ff_error *reterr)
 {
-    const struct ff_worker key = {.worker_instance_id = in->worker_instance_id};
-    struct ff_worker *worker = ff_work_row(work, FF_TABLE_WORKER, &key);
+    const struct ff_registration key = {.worker_instance_id = in->worker_instance_id};
+    struct ff_registration *worker = ff_work_row(work, FF_TABLE_WORKER, &key);
     const bool is_new = !worker || !ff_str_eq(worker->worker_id, in->worker_id) ||
                         ff_add_i64_clamped(worker->seen_at_ms, worker->ttl_ms) <= work->now_ms;
 

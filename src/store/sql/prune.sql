@@ -43,9 +43,9 @@ SELECT {{claim.columns}}
 
 -- name: prune_workers
 -- in:   limit:i64
--- out:  row:worker
+-- out:  row:registration
 -- note: Workers not seen for longer than they said they would be away.
-SELECT {{worker.columns}}
+SELECT {{registration.columns}}
   FROM ff_worker
  WHERE seen_at_ms + ttl_ms <= {{now_ms}}
  ORDER BY seen_at_ms + ttl_ms

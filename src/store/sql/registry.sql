@@ -29,5 +29,5 @@ SELECT lane, state, count(*) AS count, min(created_at_ms) AS oldest_ms
  ORDER BY lane, state;
 
 -- name: workers_all
--- out:  row:worker
-SELECT {{worker.columns}} FROM ff_worker ORDER BY worker_instance_id;
+-- out:  row:registration
+SELECT {{registration.columns}} FROM ff_worker ORDER BY worker_instance_id;

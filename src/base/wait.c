@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * wait.c -- waiting on a condition for some milliseconds. */
-#include "engine/wait.h"
+#include "base/wait.h"
 
 #include <time.h>
 
