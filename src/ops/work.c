@@ -24,6 +24,8 @@ void ff_settings_default(struct ff_settings *settings)
         .result_bytes_max = FF_RESULT_BYTES_MAX,
         .flow_nodes_max = FF_FLOW_NODES_MAX,
         .flow_edges_max = FF_FLOW_EDGES_MAX,
+        .hop_edges = FF_HOP_EDGES_MAX,
+        .drain_rows = FF_DRAIN_ROWS,
     };
 }
 

@@ -21,6 +21,7 @@ struct ff_settings {
     enum { FF_RENEWALS_SAMPLED, FF_RENEWALS_ALL, FF_RENEWALS_NONE } event_renewals;
     int64_t input_bytes_max, result_bytes_max;
     int64_t flow_nodes_max, flow_edges_max; /* of one call */
+    int64_t hop_edges, drain_rows;          /* of one transaction of the cascade */
 };
 void ff_settings_default(struct ff_settings *settings);
 

@@ -6,7 +6,6 @@
  * the others go on but begin no new attempt. The cursor is kept on the flow's row; nothing comes to
  * life behind it, because growing and replaying are refused and dispatch frees no node.
  * Tests: tests/unit/test_cascade.c. */
-#include "base/limits.h"
 #include "base/macros.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
@@ -25,7 +24,7 @@ void ff_flow_drain_need(struct ff_work *work, struct ff_flow_drain_in *in)
         ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_READ);
         ff_in_flow_members_alive_values(&page, params);
         in->scan = ff_work_scan(work, FF_SQL_FLOW_MEMBERS_ALIVE, params,
-                                FF_SQL_FLOW_MEMBERS_ALIVE_PARAMS, FF_DRAIN_ROWS);
+                                FF_SQL_FLOW_MEMBERS_ALIVE_PARAMS, work->settings->drain_rows);
         return;
     }
     ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);
@@ -41,7 +40,7 @@ static ff_status learn(struct ff_work *work, struct ff_flow_drain_in *in,
         return FF_AGAIN;
     }
     in->count = in->scan ? in->scan->row_count : 0;
-    in->last_page = in->count < FF_DRAIN_ROWS;
+    in->last_page = (int64_t)in->count < work->settings->drain_rows;
     in->members = ff_arena_array(work->arena, in->count + 1, sizeof *in->members);
     FF_TRY(ff_arena_check(work->arena, reterr));
     for (size_t i = 0; i < in->count; i++)

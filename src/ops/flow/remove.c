@@ -5,7 +5,6 @@
  * retention.sweep marks the flow as removed: from then on nobody finds it. Its members follow page
  * by page, with everything that is theirs; when none is left the row goes, too.
  * Tests: tests/unit/test_cascade.c. */
-#include "base/limits.h"
 #include "base/macros.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
@@ -24,7 +23,7 @@ void ff_flow_remove_need(struct ff_work *work, struct ff_flow_remove_in *in)
     if (!in->known) {
         ff_in_flow_members_values(&page, params);
         in->scan = ff_work_scan(work, FF_SQL_FLOW_MEMBERS, params, FF_SQL_FLOW_MEMBERS_PARAMS,
-                                FF_DRAIN_ROWS);
+                                work->settings->drain_rows);
     }
     for (size_t i = 0; in->known && i < in->count; i++)
         ff_work_lock_execution(work, (struct ff_exec_id){flow.partition_key, in->members[i]});

@@ -7,7 +7,6 @@
  * One that is needed elsewhere is spared: the next join it leads to looks at it again. The drain is
  * over when its cursor has passed, and dropped when its join is open again.
  * Tests: tests/unit/test_cascade.c. */
-#include "base/limits.h"
 #include "base/macros.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
@@ -33,8 +32,8 @@ static void need_edges(struct ff_work *work, struct ff_group_drain_in *in)
                                           .outcomes_count = FF_ARRAY_LEN(open)};
 
     ff_in_edges_into_values(&page, params);
-    in->edges =
-        ff_work_scan(work, FF_SQL_EDGES_INTO, params, FF_SQL_EDGES_INTO_PARAMS, FF_DRAIN_ROWS);
+    in->edges = ff_work_scan(work, FF_SQL_EDGES_INTO, params, FF_SQL_EDGES_INTO_PARAMS,
+                             work->settings->drain_rows);
 }
 
 static struct ff_scan *need_needed(struct ff_work *work, const struct ff_group_drain_in *in,
@@ -77,7 +76,7 @@ static ff_status learn(struct ff_work *work, struct ff_group_drain_in *in,
         return FF_AGAIN;
     }
     in->count = in->edges ? in->edges->row_count : 0;
-    in->last_page = in->count < FF_DRAIN_ROWS;
+    in->last_page = (int64_t)in->count < work->settings->drain_rows;
     in->upstreams = ff_arena_array(work->arena, in->count + 1, sizeof *in->upstreams);
     FF_TRY(ff_arena_check(work->arena, reterr));
     for (size_t i = 0; i < in->count; i++)

@@ -14,7 +14,6 @@
 #include <assert.h>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "base/macros.h"
 #include "base/mutant.h"
 #include "model/events.h"
@@ -70,10 +69,10 @@ static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
     static_assert(sizeof(struct ff_in_edges_from) == sizeof(struct ff_in_groups_from),
                   "scans of a hop differ");
     ff_in_edges_from_values(&page, params);
-    in->groups =
-        ff_work_scan(work, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS, FF_HOP_EDGES_MAX);
-    in->edges =
-        ff_work_scan(work, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS, FF_HOP_EDGES_MAX);
+    in->groups = ff_work_scan(work, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
+                              work->settings->hop_edges);
+    in->edges = ff_work_scan(work, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
+                             work->settings->hop_edges);
 }
 
 static void need_leaf(struct ff_work *work, struct ff_dispatch_in *in)
@@ -175,7 +174,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->generations[in->count] = FF_NULL32;
         in->downstreams[in->count++] = edge->downstream_id;
     }
-    in->last_page = found < FF_HOP_EDGES_MAX;
+    in->last_page = (int64_t)found < work->settings->hop_edges;
     in->known = true;
     return FF_AGAIN;
 }
