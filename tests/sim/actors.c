@@ -123,7 +123,9 @@ static void client_act(struct sim *sim, struct actor *actor)
 
     actor->at_us = or_later_us(sim, soon_us(sim, 2 * sim->config.gap_ms));
     for (; count > 0 && sim->ops_left > 0; count--) {
-        if (sim_percent(sim, STREAM_WORK, 70))
+        if (sim->config.flows && sim_percent(sim, STREAM_WORK, 15))
+            flow_act(sim, &client->actor);
+        else if (sim_percent(sim, STREAM_WORK, 70))
             client_submit(sim, client);
         else
             client_interfere(sim, client);
@@ -162,6 +164,8 @@ static void client_hear(struct sim *sim, struct actor *actor, struct ask *ask)
         client->again[client->again_count] = word->note->plan;
         client->again_note[client->again_count++] = word->note;
     }
+    if (word->graph && is_transient(ask->status) && sim_percent(sim, STREAM_WORK, 60))
+        (void)ask_flow(sim, actor, ask->word); /* ids of its own: the same again is safe */
 }
 
 static void client_new(struct sim *sim, int number)

@@ -98,7 +98,7 @@ static bool note_exists(const struct word *word)
     return word->note && word->note->exists;
 }
 
-static struct ask *ask_new(struct sim *sim, struct actor *actor, struct word *word)
+struct ask *ask_new(struct sim *sim, struct actor *actor, struct word *word)
 {
     struct ask *const ask = sim_alloc(sim, sizeof *ask);
 
@@ -117,7 +117,7 @@ static struct ask *ask_new(struct sim *sim, struct actor *actor, struct word *wo
 }
 
 /* Hands the job over; NULL if nobody took it. */
-static struct ask *send(struct sim *sim, struct ask *ask, int64_t wait_ms)
+struct ask *ask_send(struct sim *sim, struct ask *ask, int64_t wait_ms)
 {
     struct ff_job *const job = ask->job;
     const int64_t timeout_ms = sim->config.timeout_ms;
@@ -240,6 +240,28 @@ static struct ff_exec_id mint(struct sim *sim)
     return ff_exec_id_mint(sim_store_ms(sim), random);
 }
 
+/* What runs; not under which id. */
+void ask_fill_node(const struct plan *plan, struct ff_arena *arena, struct ff_submit_in *ret)
+{
+    *ret = (struct ff_submit_in){.lane = ff_arena_str(arena, plan->lane),
+                                 .kind = ff_arena_str(arena, plan->kind),
+                                 .input = ff_arena_str(arena, plan->input),
+                                 .priority = plan->priority,
+                                 .delay_ms = plan->delay_ms,
+                                 .delay_until_ms = FF_NULL64,
+                                 .deadline_ms = plan->deadline_ms,
+                                 .deadline_at_ms = FF_NULL64,
+                                 .policy = plan->policy};
+    ret->capabilities =
+        draw_list(arena, sim_capabilities, plan->capabilities, &ret->capability_count);
+    if (plan->tagged) {
+        ret->tags = ff_arena_array(arena, 1, sizeof *ret->tags);
+        assert(ret->tags);
+        ret->tags[0] = (struct ff_tag_in){FF_STR("instance"), FF_STR("blue")};
+        ret->tag_count = 1;
+    }
+}
+
 struct ask *ask_submit(struct sim *sim, struct actor *actor, const struct plan *plan,
                        struct note *note)
 {
@@ -256,32 +278,16 @@ struct ask *ask_submit(struct sim *sim, struct actor *actor, const struct plan *
     arena = &ask->job->arena;
     in = ask->job->in = ff_arena_alloc(arena, sizeof *in);
     assert(in);
-    *in = (struct ff_submit_in){.id = note->id,
-                                .own_id = plan->own_id,
-                                .namespace = ff_arena_str(arena, plan->namespace),
-                                .lane = ff_arena_str(arena, plan->lane),
-                                .kind = ff_arena_str(arena, plan->kind),
-                                .input = ff_arena_str(arena, plan->input),
-                                .priority = plan->priority,
-                                .idempotency_key = ff_arena_str(arena, plan->key),
-                                .delay_ms = plan->delay_ms,
-                                .delay_until_ms = FF_NULL64,
-                                .deadline_ms = plan->deadline_ms,
-                                .deadline_at_ms = FF_NULL64,
-                                .policy = plan->policy};
-    in->capabilities =
-        draw_list(arena, sim_capabilities, plan->capabilities, &in->capability_count);
-    if (plan->tagged) {
-        in->tags = ff_arena_array(arena, 1, sizeof *in->tags);
-        assert(in->tags);
-        in->tags[0] = (struct ff_tag_in){FF_STR("instance"), FF_STR("blue")};
-        in->tag_count = 1;
-    }
+    ask_fill_node(plan, arena, in);
+    in->id = note->id;
+    in->own_id = plan->own_id;
+    in->namespace = ff_arena_str(arena, plan->namespace);
+    in->idempotency_key = ff_arena_str(arena, plan->key);
     ff_settings_default(&settings);
     if (ff_submit_prepare(in, &settings, arena, &error) != FF_OK)
         sim_fail(sim, "a good submission is refused: %s: %s", error.field, error.message);
     note->submit->submitted_at = ask->node;
-    return send(sim, ask, 0);
+    return ask_send(sim, ask, 0);
 }
 
 /* --- claims and what workers say --- */
@@ -313,7 +319,7 @@ struct ask *ask_claim(struct sim *sim, struct actor *actor, struct word *word, i
         in->request_id = ff_arena_printf(arena, "r%u", word->number);
     if (ff_claim_prepare(in, arena, &error) != FF_OK)
         sim_fail(sim, "a good claim is refused: %s: %s", error.field, error.message);
-    return send(sim, ask, wait_ms);
+    return ask_send(sim, ask, wait_ms);
 }
 
 static struct ff_task_ref ref_of(const struct word *word)
@@ -392,7 +398,8 @@ static void *in_of_operator(struct sim *sim, const struct word *word, struct ff_
     case FF_OP_EXECUTION_REPLAY:
         IN(ff_replay_in, .id = word->note->id, .reason = token, .has_input = word->bare,
            .input = word->bare ? FF_STR("\"again\"") : ff_str_null(), .deadline_ms = FF_NULL64,
-           .expected_generation = FF_NULL64, .finished_before_ms = FF_NULL64);
+           .expected_generation = FF_NULL64, .finished_before_ms = FF_NULL64,
+           .failed_ancestors = word->b == 1, .reopen_downstream = word->a == 3);
     case FF_OP_EXECUTION_REVOKE:
         IN(ff_revoke_in, .id = word->note->id, .by = token);
     case FF_OP_EXECUTION_TAG:
@@ -417,5 +424,5 @@ struct ask *ask_word(struct sim *sim, struct actor *actor, struct word *word)
     assert(ask->job->in);
     if (word->op == FF_OP_EXECUTION_REPLAY && word->bare)
         word->note->new_input = true;
-    return send(sim, ask, 0);
+    return ask_send(sim, ask, 0);
 }

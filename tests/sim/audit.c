@@ -229,4 +229,5 @@ void audit_store(struct sim *sim)
     audit_orphans(sim);
     audit_log(sim);
     audit_keys(sim);
+    audit_flows(sim);
 }

@@ -15,6 +15,7 @@
 #include "model/capset.h"
 #include "model/codes.h"
 #include "model/states.h"
+#include "ops/flow.h"
 
 #include "base/banned.h"
 
@@ -43,6 +44,25 @@ struct note *book_note(struct sim *sim, struct ff_exec_id id, const struct plan 
     note->plan = plan;
     note->completed_generation = -1;
     note->submit = book_word(sim, FF_OP_EXECUTION_SUBMIT, note, NULL);
+    add(sim, &sim->book->notes, note);
+    if (ff_hashmap_put(&sim->book->by_uuid, note->id.uuid.b, 16, note, NULL) != FF_OK)
+        assert(!"out of memory");
+    return note;
+}
+
+struct note *book_member(struct sim *sim, struct flow_note *flow, const struct plan *plan,
+                         struct word *word)
+{
+    struct note *const note = sim_alloc(sim, sizeof *note);
+    const struct ff_str name = ff_arena_printf(&sim->arena, "n%zu", flow->members.len);
+
+    if (ff_member_id(flow->id, name, &note->id, NULL) != FF_OK)
+        assert(!"a name that cannot be hashed");
+    note->plan = plan;
+    note->flow = flow;
+    note->completed_generation = -1;
+    note->submit = word;
+    add(sim, &flow->members, note);
     add(sim, &sim->book->notes, note);
     if (ff_hashmap_put(&sim->book->by_uuid, note->id.uuid.b, 16, note, NULL) != FF_OK)
         assert(!"out of memory");
@@ -320,6 +340,13 @@ static void judge_ok(struct sim *sim, struct ask *ask, const struct ff_job *job)
     case FF_OP_EXECUTION_REPLAY:
         must_be_applied(sim, ask);
         break;
+    case FF_OP_FLOW_CREATE:
+        if (((const struct ff_flow_create_out *)job->out)->created)
+            must_be_applied(sim, ask);
+        break;
+    case FF_OP_FLOW_GROW:
+        must_be_applied(sim, ask);
+        break;
     case FF_OP_EXECUTION_CANCEL:
         row = row_of(sim, ask->word->note);
         if (!ask->word->applied && row && row->version == 0)
@@ -330,6 +357,18 @@ static void judge_ok(struct sim *sim, struct ask *ask, const struct ff_job *job)
     }
 }
 
+/* Retention has given up its flow; the members go page by page. */
+static bool flow_is_leaving(const struct sim *sim, const struct note *note)
+{
+    const struct ff_flow key = {.partition_key = note->id.partition,
+                                .flow_id =
+                                    note->flow ? note->flow->id : (struct ff_uuid){.b = {0}}};
+    const struct ff_flow *const flow =
+        note->flow ? model_row(sim->model, FF_TABLE_FLOW, &key) : NULL;
+
+    return note->flow && (!flow || flow->state == FF_FLOW_REMOVED);
+}
+
 /* Refused for a reason of the domain: was it a good one? */
 static void judge_refusal(struct sim *sim, const struct ask *ask)
 {
@@ -338,7 +377,8 @@ static void judge_refusal(struct sim *sim, const struct ask *ask)
     const bool fenced = ask->status == FF_STALE_LEASE || ask->status == FF_LEASE_REVOKED ||
                         ask->status == FF_CONFLICT || ask->status == FF_NOT_ACTIVE;
 
-    if (ask->status == FF_NOT_FOUND && ask->existed_before && word->note && word->note->purges == 0)
+    if (ask->status == FF_NOT_FOUND && ask->existed_before && word->note &&
+        word->note->purges == 0 && !flow_is_leaving(sim, word->note))
         sim_fail(sim, "t%u %s does not find an execution that is there", word->number,
                  op_name(word));
     if (is_last_word(word) && fenced && ask->applied_before && row &&

@@ -36,9 +36,12 @@ struct tenancy {
     bool has_result;
 };
 
+struct flow_note;
+
 /* One execution id. */
 struct note {
     struct ff_exec_id id;
+    struct flow_note *flow; /* NULL: no member of one */
     const struct plan *plan;
     struct word *submit;
     bool exists;
@@ -68,8 +71,33 @@ struct word {
     int64_t a, b;
     bool bare;
     struct worker_offer *offer;      /* claims */
+    struct graph *graph;             /* flows: created or grown */
+    struct flow_note *flow;          /* flows: cancelled */
     const struct node *submitted_at; /* submissions: by whom last */
     bool has_request_id;
+};
+
+#define GRAPH_NODES_MAX 8
+#define GRAPH_EDGES_MAX 24
+
+/* One flow: its members so far, the name of the n-th is "n<n>". */
+struct flow_note {
+    struct ff_uuid id;
+    struct ff_str namespace;
+    struct ff_vec members; /* note */
+};
+
+/* The nodes and edges of one call. */
+struct graph {
+    struct flow_note *flow;
+    int first, count; /* members of this call */
+    struct {
+        int policy, k, on_satisfied;
+    } joins[GRAPH_NODES_MAX];
+    struct {
+        int from, to; /* members */
+    } edges[GRAPH_EDGES_MAX];
+    int edge_count;
 };
 
 /* What a claim asks for. */
@@ -101,7 +129,7 @@ struct ask {
 };
 
 struct book {
-    struct ff_vec notes, words;
+    struct ff_vec notes, words, flows;
     struct ff_hashmap by_uuid;
     struct ff_hashmap by_lease;   /* tenancies */
     struct ff_hashmap by_promise; /* claims, by the lease ids they would hand out */
@@ -114,6 +142,9 @@ extern const char *const sim_capabilities[2];
 /* book.c */
 struct book *book_new(struct sim *sim);
 struct note *book_note(struct sim *sim, struct ff_exec_id id, const struct plan *plan);
+/* A member: it comes with the word that makes it. */
+struct note *book_member(struct sim *sim, struct flow_note *flow, const struct plan *plan,
+                         struct word *word);
 struct note *book_find(struct sim *sim, struct ff_exec_id id);
 struct word *book_word(struct sim *sim, ff_op_id op, struct note *note, struct tenancy *tenancy);
 struct tenancy *book_tenancy(struct note *note, int64_t epoch);
@@ -136,6 +167,12 @@ void book_audit(struct sim *sim);
 
 /* check.c: every commit */
 void check_commit(struct sim *sim, const struct model_commit *commit);
+/* check-flow.c: flows, edges, joins and hops, as a commit leaves them */
+void check_flows(struct sim *sim, const struct model_commit *commit);
+/* A change of a member that needs no event: an edge more, or its flow was cancelled. */
+bool is_silent_change(const struct model_commit *commit, const struct ff_execution *old,
+                      const struct ff_execution *new);
+void audit_flows(struct sim *sim);
 /* audit.c: the whole store */
 void audit_store(struct sim *sim);
 
@@ -148,6 +185,13 @@ struct ask *ask_renew(struct sim *sim, struct actor *actor, struct note *note,
                       struct tenancy *tenancy, bool progress);
 /* Says a worker's last word, or an operator's. */
 struct ask *ask_word(struct sim *sim, struct actor *actor, struct word *word);
+/* flows.c: makes, grows or cancels one, or says a word about one again */
+void flow_act(struct sim *sim, struct actor *actor);
+struct ask *ask_flow(struct sim *sim, struct actor *actor, struct word *word);
+/* For flows.c. */
+struct ask *ask_new(struct sim *sim, struct actor *actor, struct word *word);
+struct ask *ask_send(struct sim *sim, struct ask *ask, int64_t wait_ms);
+void ask_fill_node(const struct plan *plan, struct ff_arena *arena, struct ff_submit_in *ret);
 void ask_leave(struct sim *sim, struct ask *ask);
 void ask_node_died(struct sim *sim, struct node *node);
 

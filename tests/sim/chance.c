@@ -79,6 +79,9 @@ void sim_config_draw(struct sim_config *config)
     config->dedup_window_ms = ONE_OF(&prng, 86400000, 86400000, 500, 10000);
     config->notify = ff_prng_below(&prng, 2) == 0;
     config->event_renewals = (int)ff_prng_below(&prng, 3);
+    config->flows = ff_prng_below(&prng, 100) < 70;
+    config->hop_edges = 1 + (int64_t)ff_prng_below(&prng, 4);
+    config->drain_rows = 1 + (int64_t)ff_prng_below(&prng, 4);
     if (config->sqlite)
         config->nodes = config->executors = 1;
 }
@@ -293,6 +296,7 @@ static void hold(struct sim *sim)
 {
     static const ff_table tables[] = {FF_TABLE_EXECUTION, FF_TABLE_EXECUTION, FF_TABLE_EXECUTION,
                                       FF_TABLE_DEDUP,     FF_TABLE_LANE,      FF_TABLE_META,
+                                      FF_TABLE_FLOW,      FF_TABLE_OUTBOX,    FF_TABLE_EDGE_GROUP,
                                       FF_TABLE_CLAIM,     FF_TABLE_TAG,       FF_TABLE_TAG};
     const ff_table table = tables[sim_below(sim, STREAM_FAULT, FF_ARRAY_LEN(tables))];
     const size_t there = model_slot_count(sim->model, table);

@@ -359,6 +359,10 @@ static void check_event(struct at *at, const struct ff_event *event)
         if (event->type == FF_EVENT_EXECUTION_DELAYED)
             delay_event(at, event);
         break;
+    case FF_EVENT_FLOW:
+        if (event->type == FF_EVENT_FLOW_CANCELLED)
+            effect_of_note(at, event->note, FF_OP_FLOW_CANCEL);
+        break;
     default:
         break;
     }
@@ -393,6 +397,29 @@ static void effect_of_end(const struct at *at, const struct tenancy *tenancy)
         book_effect(at->sim, said, at->commit);
     else
         wrong(at, "a lease ended by a completion nobody has asked for");
+}
+
+/* In a cancelled flow no attempt follows: what would have been a retry or a delay is the end. */
+static void effect_in_cancelled_flow(const struct at *at, const struct ff_attempt *attempt,
+                                     const struct tenancy *tenancy)
+{
+    struct word *said = NULL;
+
+    effect_of_note(at, attempt->failure_message, FF_OP_EXECUTION_FAIL);
+    for (size_t i = 0; i < at->commit->event_count; i++) {
+        const struct ff_event *const event = at->commit->events[i];
+
+        if (!ff_uuid_eq(event->execution_id, attempt->execution_id) ||
+            event->kind != FF_EVENT_COMPLETION ||
+            !ff_str_eq(event->note, FF_STR("flow_cancelled")) ||
+            !ff_str_is_null(attempt->failure_message))
+            continue;
+        for (struct word *word = tenancy->words; word; word = word->next)
+            if (word->op == FF_OP_EXECUTION_DELAY && word->asks[KNOWN_OUT] > 0)
+                said = word;
+    }
+    if (said)
+        book_effect(at->sim, said, at->commit);
 }
 
 static void see_end(const struct at *at, const struct ff_attempt *attempt,
@@ -432,6 +459,8 @@ static void check_attempt(struct at *at, const struct model_change *change)
     tenancy->ended = at->commit->number;
     tenancy->end = attempt->outcome;
     effect_of_end(at, tenancy);
+    if (attempt->outcome == FF_END_CANCELLED)
+        effect_in_cancelled_flow(at, attempt, tenancy);
     see_end(at, attempt, before_of(at, at->note));
 }
 
@@ -487,7 +516,8 @@ static void check_told(const struct at *at, const struct model_change *change)
 
     if (!old || !new || new->version == old->version ||
         (ff_state_is_delayed(old->state) &&
-         new->state == (int32_t)ff_state_after_delay(old->state)))
+         new->state == (int32_t)ff_state_after_delay(old->state)) ||
+        is_silent_change(at->commit, old, new))
         return;
     for (size_t i = 0; i < at->commit->event_count; i++) {
         const struct ff_event *const event = at->commit->events[i];
@@ -559,4 +589,5 @@ void check_commit(struct sim *sim, const struct model_commit *commit)
     for (size_t i = 0; i < commit->change_count; i++)
         if (commit->changes[i].slot->table == FF_TABLE_EXECUTION)
             check_completed(&at, &commit->changes[i]);
+    check_flows(sim, commit);
 }

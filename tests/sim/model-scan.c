@@ -4,7 +4,7 @@
  *
  * Each says the same as its SQL block: same filter, same order, same limit. Where SQL leaves the
  * order of equals open, the key decides. The SQLite mode compares them with the real statements. */
-#include "model.h"
+#include "model-scan.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 /* --- parameters by name --- */
 
-static const struct ff_value *param(const struct ff_scan *scan, const char *name)
+const struct ff_value *model_param(const struct ff_scan *scan, const char *name)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[scan->block];
 
@@ -30,25 +30,17 @@ static const struct ff_value *param(const struct ff_scan *scan, const char *name
 
 static struct ff_str text_param(const struct ff_scan *scan, const char *name)
 {
-    const struct ff_value *const value = param(scan, name);
+    const struct ff_value *const value = model_param(scan, name);
 
     return value->type == FF_VALUE_NULL ? ff_str_null() : value->as.str;
 }
 
 static int64_t number_param(const struct ff_scan *scan, const char *name)
 {
-    return param(scan, name)->as.i64;
+    return model_param(scan, name)->as.i64;
 }
 
 /* --- filters --- */
-
-struct query {
-    const struct ff_scan *scan;
-    int64_t now_ms;
-    /* what the timers and retention have in common */
-    struct ff_str namespace, instance_tag;
-    int64_t cutoff_ms;
-};
 
 static bool matches(struct ff_str wanted, struct ff_str is)
 {
@@ -65,7 +57,7 @@ static bool is_before_start(const struct ff_scan *scan, const struct ff_executio
 {
     const int64_t from_rank = number_param(scan, "from_rank");
     const int64_t from_ms = number_param(scan, "from_created_ms");
-    const struct ff_value *const from_id = param(scan, "from_id");
+    const struct ff_value *const from_id = model_param(scan, "from_id");
 
     if (-(int64_t)row->priority != from_rank)
         return -(int64_t)row->priority < from_rank;
@@ -77,8 +69,8 @@ static bool is_before_start(const struct ff_scan *scan, const struct ff_executio
 static bool fits_claim(const struct query *q, const void *any)
 {
     const struct ff_execution *const row = any;
-    const struct ff_value *const kinds = param(q->scan, "kinds");
-    const struct ff_value *const capsets = param(q->scan, "capsets");
+    const struct ff_value *const kinds = model_param(q->scan, "kinds");
+    const struct ff_value *const capsets = model_param(q->scan, "capsets");
     bool kind_fits = kinds->type == FF_VALUE_NULL;
     bool capset_fits = false;
 
@@ -127,7 +119,7 @@ static bool fits_retention(const struct query *q, const void *any)
     const struct ff_execution *const row = any;
 
     return ff_state_is_terminal(row->state) && row->finished_at_ms < q->cutoff_ms &&
-           fits_tenant(q, row);
+           ff_uuid_is_zero(row->flow_id) && fits_tenant(q, row);
 }
 
 static bool fits_old_marker(const struct query *q, const void *any)
@@ -162,7 +154,7 @@ static bool fits_tags(const struct query *q, const void *any)
     const struct ff_tag *const row = any;
 
     return row->partition_key == (int32_t)number_param(q->scan, "partition_key") &&
-           ff_uuid_eq(row->execution_id, param(q->scan, "execution_id")->as.uuid);
+           ff_uuid_eq(row->execution_id, model_param(q->scan, "execution_id")->as.uuid);
 }
 
 /* --- orders: a number first, then the key --- */
@@ -175,14 +167,6 @@ static int64_t by_priority(const void *row)
 static int64_t by_due(const void *row)
 {
     return ((const struct ff_execution *)row)->due_at_ms;
-}
-
-/* Nobody makes flows here yet. */
-static bool fits_no_flow(const struct query *q, const void *row)
-{
-    (void)q;
-    (void)row;
-    return false;
 }
 
 static int64_t by_finish(const void *row)
@@ -216,32 +200,25 @@ static int64_t by_worker_time(const void *row)
            ((const struct ff_registration *)row)->ttl_ms;
 }
 
-static int64_t by_key_alone(const void *row)
+int64_t model_by_key(const void *row)
 {
     (void)row;
     return 0;
 }
 
 // clang-format off
-static const struct scan_rule {
-    int block;
-    ff_table table;
-    bool (*fits)(const struct query *q, const void *row);
-    int64_t (*order)(const void *row);
-    bool limited;
-} rules[] = {
+static const struct scan_rule rules[] = {
     {FF_SQL_EXECUTION_CLAIM_SCAN, FF_TABLE_EXECUTION, fits_claim,       by_priority,    true},
     {FF_SQL_TIMER_LEASES,         FF_TABLE_EXECUTION, fits_leases,      by_due,         true},
     {FF_SQL_TIMER_DELAYS,         FF_TABLE_EXECUTION, fits_delays,      by_due,         true},
     {FF_SQL_TIMER_DEADLINES,      FF_TABLE_EXECUTION, fits_deadlines,   by_due,         true},
     {FF_SQL_RETENTION_SCAN,       FF_TABLE_EXECUTION, fits_retention,   by_finish,      true},
-    {FF_SQL_RETENTION_FLOWS,      FF_TABLE_FLOW,      fits_no_flow,     by_key_alone,   true},
     {FF_SQL_PRUNE_BATCHES,        FF_TABLE_MARKER,    fits_old_marker,  by_marker_time, true},
     {FF_SQL_PRUNE_DEDUP,          FF_TABLE_DEDUP,     fits_old_key,     by_key_time,    true},
     {FF_SQL_PRUNE_REPLIES,        FF_TABLE_REPLY,     fits_old_reply,   by_reply_time,  true},
     {FF_SQL_PRUNE_CLAIMS,         FF_TABLE_CLAIM,     fits_old_claim,   by_claim_time,  true},
     {FF_SQL_PRUNE_WORKERS,        FF_TABLE_WORKER,    fits_lost_worker, by_worker_time, true},
-    {FF_SQL_EXECUTION_TAGS,       FF_TABLE_TAG,       fits_tags,        by_key_alone,   false},
+    {FF_SQL_EXECUTION_TAGS,       FF_TABLE_TAG,       fits_tags,        model_by_key,   false},
 };
 // clang-format on
 
@@ -250,8 +227,7 @@ static const struct scan_rule *rule_of(int block)
     for (size_t i = 0; i < FF_ARRAY_LEN(rules); i++)
         if (rules[i].block == block)
             return &rules[i];
-    assert(!"the model does not know this scan");
-    return NULL;
+    return model_flow_rule(block);
 }
 
 static int64_t (*current_order)(const void *row); /* qsort has no argument for it */
@@ -276,10 +252,10 @@ static int compare(const void *a, const void *b)
     return ff_str_cmp(x->key, y->key);
 }
 
-static struct query query_of(const struct ff_scan *scan, int64_t now_ms)
+static struct query query_of(const struct model *model, const struct ff_scan *scan, int64_t now_ms)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[scan->block];
-    struct query q = {.scan = scan, .now_ms = now_ms};
+    struct query q = {.model = model, .scan = scan, .now_ms = now_ms};
 
     for (size_t i = 0; i < block->param_count; i++) {
         if (strcmp(block->params[i].name, "namespace") == 0)
@@ -307,7 +283,7 @@ size_t model_scan(struct model *model, struct model_tx *tx, const struct ff_scan
                   int64_t now_ms, struct model_slot ***ret)
 {
     const struct scan_rule *const rule = rule_of(scan->block);
-    const struct query q = query_of(scan, now_ms);
+    const struct query q = query_of(model, scan, now_ms);
     const size_t all = model->slots[rule->table].len;
     const bool locks = tx && ff_sql_blocks[scan->block].locks;
     struct model_slot **const found = scratch(model, all);
@@ -362,8 +338,8 @@ static void read_pulse(struct model *model, struct ff_read *read, int64_t now_ms
     assert(read->cells);
     read->cells[0] = number(now_ms);
     read->cells[1] = number(due_ms);
-    read->cells[2] = number(0);
-    read->cells[3] = number(0);
+    read->cells[2] = number(model_hops_wait(model, now_ms));
+    read->cells[3] = number(model_drains_wait(model, now_ms));
     read->cells[4] =
         number(model->events.len
                    ? ((struct ff_event *)model->events.items[model->events.len - 1])->event_id

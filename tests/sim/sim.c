@@ -219,6 +219,8 @@ static void node_up(struct sim *sim, struct node *node)
     options.settings.retention_ms = sim->config.retention_ms;
     options.settings.dedup_window_ms = sim->config.dedup_window_ms;
     options.settings.event_renewals = (unsigned)sim->config.event_renewals;
+    options.settings.hop_edges = sim->config.hop_edges;
+    options.settings.drain_rows = sim->config.drain_rows;
     memset(&node->seen, 0, sizeof node->seen);
     node->crashing = node->hint = false;
     node->life++;
@@ -421,9 +423,30 @@ static bool ops_are_spent(struct sim *sim)
     return sim->ops_left == 0;
 }
 
+/* Hops, sibling cancels and flow cancels that are not done. */
+static bool cascade_waits(const struct sim *sim)
+{
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_OUTBOX); i++) {
+        const struct ff_outbox *const hop = model_slot_at(sim->model, FF_TABLE_OUTBOX, i)->row;
+
+        if (hop && hop->dispatched_at_ms == FF_NULL64)
+            return true;
+    }
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_DRAIN); i++)
+        if (model_slot_at(sim->model, FF_TABLE_DRAIN, i)->row)
+            return true;
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_FLOW); i++) {
+        const struct ff_flow *const flow = model_slot_at(sim->model, FF_TABLE_FLOW, i)->row;
+
+        if (flow && flow->draining)
+            return true;
+    }
+    return false;
+}
+
 static bool all_has_ended(struct sim *sim)
 {
-    return (sim->turns & 15) == 0 && living(sim) == 0;
+    return (sim->turns & 15) == 0 && living(sim) == 0 && !cascade_waits(sim);
 }
 
 static bool nobody_waits(struct sim *sim)
@@ -446,6 +469,8 @@ static void heal(struct sim *sim)
     run_until(sim, HEAL_MS_MAX, all_has_ended);
     if (!sim->failed && living(sim) > 0)
         complain_about_the_living(sim);
+    if (!sim->failed && cascade_waits(sim))
+        sim_fail(sim, "hops or drains are never done");
     for (size_t i = 0; i < sim->actors.len; i++)
         ((struct actor *)sim->actors.items[i])->at_us = INT64_MAX;
     run_until(sim, DRAIN_MS_MAX, nobody_waits);

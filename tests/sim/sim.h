@@ -66,6 +66,8 @@ struct sim_config {
     int64_t retention_ms, dedup_window_ms;
     bool notify;
     int event_renewals;
+    bool flows;
+    int64_t hop_edges, drain_rows; /* small pages: hops and drains take several */
 };
 
 typedef enum sim_stream { STREAM_CONFIG, STREAM_FAULT, STREAM_WORK, STREAM_ORDER } sim_stream;

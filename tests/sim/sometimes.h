@@ -64,6 +64,22 @@
     X(CLOCK_JUMPED_BACK,        "store clock jumped back")                      \
     X(SLEPT,                    "process slept")                                \
     X(LONG_OUTAGE,              "store away for longer than a batch may wait")  \
+    X(SKIP_CASCADE,             "node skipped")                                 \
+    X(SIBLING_CANCEL,           "sibling cancelled")                            \
+    X(BORN_RESOLVED,            "flow grew from a member that had ended")       \
+    X(GREW_ALIVE,               "flow grew from a member that lived")           \
+    X(HOP_IN_PAGES,             "hop interrupted between two edges")            \
+    X(HOP_LATE,                 "hop found by a reconciler's age")              \
+    X(HOP_SUPERSEDED,           "hop superseded")                               \
+    X(HOP_POSTPONED,            "hop or drain put off")                         \
+    X(DRAIN_IN_PAGES,           "sibling cancel interrupted between two")       \
+    X(NODE_REOPENED,            "skipped node reopened")                        \
+    X(DOWNSTREAM_REOPENED,      "ended node reopened with its upstream")        \
+    X(FLOW_CANCELLED,           "flow cancelled")                               \
+    X(LAST_ATTEMPT,             "member of a cancelled flow went on")           \
+    X(FLOW_ENDED,               "flow ended")                                   \
+    X(FLOW_RAN_AGAIN,           "ended flow ran again")                         \
+    X(FLOW_REMOVED,             "flow removed by retention")                    \
     X(HEALED,                   "everything finished after healing")
 // clang-format on
 
