@@ -20,8 +20,8 @@
 
 /* ---- handing ops to the engine ---- */
 
-static ff_status run_op(struct test *t, ff_op_id op, const void *in, size_t in_bytes, void *out,
-                        size_t out_bytes)
+ff_status run_op(struct test *t, ff_op_id op, const void *in, size_t in_bytes, void *out,
+                 size_t out_bytes)
 {
     struct ff_job *job = ff_job_new(op, 0);
     ff_status status;
@@ -48,17 +48,21 @@ static int64_t now_ms(struct test *t)
     return now;
 }
 
+void wait_a_moment(struct test *t)
+{
+    const int64_t then_ms = now_ms(t);
+
+    WAIT_UNTIL(t, now_ms(t) > then_ms);
+}
+
 /* ---- given ---- */
 
 void given_old(struct test *t, struct stage *s)
 {
-    int64_t ended_ms;
-
     given_ready(t, s);
     given_held_for(t, s, 0);
     EXPECT_OK(t, when_completed(t, &s->held[0], "1"));
-    ended_ms = now_ms(t);
-    WAIT_UNTIL(t, now_ms(t) > ended_ms);
+    wait_a_moment(t);
 }
 
 static ff_status touch_for(struct test *t, struct stage *s, int64_t ttl_ms)

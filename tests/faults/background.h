@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * background.h -- the scenarios of background.c and graphs.c, for the table in scenarios.c. */
+ * background.h -- the scenarios of background.c, graphs.c and cascade.c, for scenarios.c. */
 #ifndef FF_TESTS_FAULTS_BACKGROUND_H
 #define FF_TESTS_FAULTS_BACKGROUND_H
 
@@ -10,6 +10,11 @@
 void given_ready(struct test *t, struct stage *s);
 void given_held_for(struct test *t, struct stage *s, int64_t ttl_ms);
 
+/* Hands an op to the engine, as a loop does. `out` may be NULL. */
+ff_status run_op(struct test *t, ff_op_id op, const void *in, size_t in_bytes, void *out,
+                 size_t out_bytes);
+void wait_a_moment(struct test *t); /* until the store's time has gone on */
+
 void given_old(struct test *t, struct stage *s);
 void given_gone(struct test *t, struct stage *s);
 void given_lapsing(struct test *t, struct stage *s);
@@ -18,6 +23,13 @@ void given_reclaim(struct test *t, struct stage *s);
 void given_delayed(struct test *t, struct stage *s);
 void given_deadline(struct test *t, struct stage *s);
 void given_flow(struct test *t, struct stage *s);
+void given_hop(struct test *t, struct stage *s);
+void given_bad_hop(struct test *t, struct stage *s);
+void given_skipped(struct test *t, struct stage *s);
+void given_replayed(struct test *t, struct stage *s);
+void given_rivals(struct test *t, struct stage *s);
+void given_cancelled_flow(struct test *t, struct stage *s);
+void given_forgotten_flow(struct test *t, struct stage *s);
 
 ff_status cancel_where(struct test *t, struct stage *s);
 ff_status replay_where(struct test *t, struct stage *s);
@@ -31,6 +43,12 @@ ff_status fire_deadline(struct test *t, struct stage *s);
 ff_status create_flow(struct test *t, struct stage *s);
 ff_status grow_flow(struct test *t, struct stage *s);
 ff_status cancel_flow(struct test *t, struct stage *s);
+ff_status dispatch_hop(struct test *t, struct stage *s);
+ff_status dispatch_reopening(struct test *t, struct stage *s);
+ff_status replay_member(struct test *t, struct stage *s);
+ff_status drain_siblings(struct test *t, struct stage *s);
+ff_status drain_flow(struct test *t, struct stage *s);
+ff_status remove_flow(struct test *t, struct stage *s);
 ff_status read_flow(struct test *t, struct stage *s);
 ff_status read_flows(struct test *t, struct stage *s);
 ff_status read_whole(struct test *t, struct stage *s);
