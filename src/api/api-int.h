@@ -94,8 +94,6 @@ FF_MUST_CHECK ff_status ff_list_rows(struct ff_client *client, struct ff_arena *
                                      const struct ff_filter *filter, const int64_t *states,
                                      size_t state_count, struct ff_list_page *ret,
                                      struct ff_error *reterr);
-FF_MUST_CHECK ff_status ff_filter_take(const struct ff_filter *given, struct ff_filter *ret,
-                                       struct ff_error *reterr);
 #define FF_LIST_CURSOR_BYTES 25
 void ff_list_cursor(int64_t created_at_ms, struct ff_uuid uuid, char out[FF_CURSOR_BYTES]);
 FF_MUST_CHECK ff_status ff_list_cursor_read(const char *text, int64_t *ret_created_at_ms,

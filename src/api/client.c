@@ -105,13 +105,22 @@ ff_status ff_open(const char *url, const struct ff_options *options, struct ff_c
                   struct ff_error *reterr)
 {
     struct ff_options given = {.size = sizeof given};
-    struct ff_engine_options engine;
 
     FF_TRY(ff_api_need(url, "url", reterr));
     if (!ret_client)
         return ff_fail_field(reterr, FF_INVALID, "ret_client", "there is no place for the client");
     if (options)
         FF_TRY(ff_api_sized(&given, sizeof given, options, options->size, reterr));
+    if (ff_str_starts(ff_str_of(url), FF_STR("http://")) ||
+        ff_str_starts(ff_str_of(url), FF_STR("https://")))
+        return ff_remote_open(url, &given, ret_client, reterr);
+    return ff_local_open(url, &given, ret_client, reterr);
+}
+
+ff_status ff_local_open(const char *url, const struct ff_options *given,
+                        struct ff_client **ret_client, struct ff_error *reterr)
+{
+    struct ff_engine_options engine;
 
     FF_AUTO(client_freep) struct ff_client *client = ff_calloc(1, sizeof *client);
     if (!client)
@@ -119,10 +128,10 @@ ff_status ff_open(const char *url, const struct ff_options *options, struct ff_c
     ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
     client->calls = ff_calls_local();
     client->pid = getpid();
-    client->timeout_ms = given.timeout_ms ? given.timeout_ms : TIMEOUT_MS_DEFAULT;
-    FF_TRY(engine_options(client, &given, &engine, reterr));
+    client->timeout_ms = given->timeout_ms ? given->timeout_ms : TIMEOUT_MS_DEFAULT;
+    FF_TRY(engine_options(client, given, &engine, reterr));
 
-    const struct ff_store_options store = store_options(url, given.migrate, !given.must_exist);
+    const struct ff_store_options store = store_options(url, given->migrate, !given->must_exist);
     FF_TRY(ff_store_open(&store, &engine.store, reterr));
     const ff_status status = ff_engine_new(&engine, &client->engine, reterr);
     if (status != FF_OK) {

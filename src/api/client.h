@@ -31,11 +31,18 @@ struct ff_client {
     pid_t pid; /* who opened it: threads and connections do not survive a fork */
     int64_t timeout_ms;
     struct ff_engine *engine; /* in process only */
+    struct ff_remote *remote; /* of a server only */
     struct ff_arena strings;  /* copies of the options' texts */
     _Atomic uint64_t minted;  /* the ordered beginning of the last id: time and a counter */
     _Atomic int64_t inside;   /* calls under way */
     _Atomic bool closing;     /* no more calls may begin */
 };
+
+/* The two ways to open one. The second is src/remote's: ff_open chooses by the url. */
+FF_MUST_CHECK ff_status ff_local_open(const char *url, const struct ff_options *options,
+                                      struct ff_client **ret_client, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_remote_open(const char *url, const struct ff_options *options,
+                                       struct ff_client **ret_client, struct ff_error *reterr);
 
 /* FF_INVALID for NULL, FF_CLOSED after a fork. Every exported call starts with it. */
 FF_MUST_CHECK ff_status ff_client_check(const struct ff_client *client, struct ff_error *reterr);
@@ -58,5 +65,8 @@ FF_MUST_CHECK ff_status ff_api_need(const char *text, const char *field, struct 
  * defaults). FF_INVALID when `size` was not set. */
 FF_MUST_CHECK ff_status ff_api_sized(void *out, size_t out_bytes, const void *given, size_t size,
                                      struct ff_error *reterr);
+/* A filter of the caller, checked, with its defaults. NULL: everything. */
+FF_MUST_CHECK ff_status ff_filter_take(const struct ff_filter *given, struct ff_filter *ret,
+                                       struct ff_error *reterr);
 
 #endif

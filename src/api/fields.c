@@ -51,6 +51,11 @@ ff_status ff_reader_wrong(const struct ff_reader *reader, const char *name, cons
     return ff_fail_field(reader->reterr, FF_INVALID, field, "%s must be %s", field, what);
 }
 
+static struct ff_reader inside_of(const struct ff_reader *outer, const char *name, size_t index)
+{
+    return (struct ff_reader){outer->arena, outer, name, index, outer->reterr, outer->lenient};
+}
+
 static ff_status too_many(const struct ff_reader *reader, const struct ff_field *member,
                           size_t count)
 {
@@ -111,6 +116,15 @@ static ff_status read_text(const struct ff_reader *reader, const struct ff_field
         return ff_reader_wrong(reader, member->name, what);
     }
     *(const char **)(void *)out = copy(reader, value);
+    return FF_OK;
+}
+
+static ff_status read_chars(const struct ff_reader *reader, const struct ff_field *member,
+                            const json_t *value, char *out)
+{
+    if (!json_is_string(value) || json_string_length(value) >= member->max)
+        return ff_reader_wrong(reader, member->name, "a short string");
+    memcpy(out, json_string_value(value), json_string_length(value) + 1);
     return FF_OK;
 }
 
@@ -234,8 +248,7 @@ static ff_status read_tags(const struct ff_reader *reader, const struct ff_field
     tags = ff_arena_array(reader->arena, json_object_size(value), sizeof *tags);
     for (void *at = json_object_iter(object); tags && at; at = json_object_iter_next(object, at)) {
         const char *const key = json_object_iter_key(at);
-        const struct ff_reader inside = {reader->arena, reader, member->name, SIZE_MAX,
-                                         reader->reterr};
+        const struct ff_reader inside = inside_of(reader, member->name, SIZE_MAX);
 
         if (!json_is_string(json_object_iter_value(at)))
             return ff_reader_wrong(&inside, key, "a string");
@@ -249,7 +262,7 @@ static ff_status read_tags(const struct ff_reader *reader, const struct ff_field
 static ff_status read_inside(const struct ff_reader *reader, const struct ff_field *member,
                              const json_t *value, char *out)
 {
-    const struct ff_reader inside = {reader->arena, reader, member->name, SIZE_MAX, reader->reterr};
+    const struct ff_reader inside = inside_of(reader, member->name, SIZE_MAX);
 
     if (!json_is_object(value))
         return ff_reader_wrong(reader, member->name, "an object");
@@ -289,7 +302,7 @@ static ff_status read_objects(const struct ff_reader *reader, const struct ff_fi
         return too_many(reader, member, count);
     items = shape_new(member->shape, reader->arena, count);
     for (size_t i = 0; items && i < count; i++) {
-        const struct ff_reader inside = {reader->arena, reader, member->name, i, reader->reterr};
+        const struct ff_reader inside = inside_of(reader, member->name, i);
 
         if (!json_is_object(json_array_get(value, i)))
             return ff_reader_wrong(reader, member->name, "an array of objects");
@@ -320,7 +333,7 @@ static read_fn *const readers[FF_FIELD_KIND_COUNT] = {
     [FF_FIELD_BASE64] = read_base64,   [FF_FIELD_TEXTS] = read_texts,
     [FF_FIELD_TAGS] = read_tags,       [FF_FIELD_OBJECT] = read_inside,
     [FF_FIELD_POINTER] = read_pointer, [FF_FIELD_OBJECTS] = read_objects,
-    [FF_FIELD_ITEMS] = read_items,
+    [FF_FIELD_ITEMS] = read_items,     [FF_FIELD_CHARS] = read_chars,
 };
 
 /* ---- objects ----------------------------------------------------------------------------------
@@ -343,6 +356,8 @@ static ff_status read_members(const struct ff_reader *reader, const struct ff_sh
         const char *const name = json_object_iter_key(at);
         const struct ff_field *const member = member_named(shape, name);
 
+        if (!member && reader->lenient)
+            continue;
         if (!member) {
             char field[PATH_BYTES];
 
@@ -367,19 +382,35 @@ static ff_status read_object(const struct ff_reader *reader, const struct ff_sha
     return shape->finish ? shape->finish(reader, json, out) : FF_OK;
 }
 
-ff_status ff_shape_read(const struct ff_shape *shape, const json_t *json, const char *name,
-                        struct ff_arena *arena, void *out, struct ff_error *reterr)
+static ff_status read_first(const struct ff_reader *reader, const struct ff_shape *shape,
+                            const json_t *json, void *out)
 {
-    const struct ff_reader reader = {arena, NULL, name, SIZE_MAX, reterr};
-
     if (!json_is_object(json))
-        return ff_fail_field(reterr, FF_INVALID, name, "%s must be an object",
-                             name ? name : "the request");
+        return ff_fail_field(reader->reterr, FF_INVALID, reader->name, "%s must be an object",
+                             reader->name      ? reader->name
+                             : reader->lenient ? "the answer"
+                                               : "the request");
     if (shape->init)
         shape->init(out);
     else
         memset(out, 0, shape->bytes);
-    return read_object(&reader, shape, json, out);
+    return read_object(reader, shape, json, out);
+}
+
+ff_status ff_shape_read(const struct ff_shape *shape, const json_t *json, const char *name,
+                        struct ff_arena *arena, void *out, struct ff_error *reterr)
+{
+    const struct ff_reader reader = {arena, NULL, name, SIZE_MAX, reterr, false};
+
+    return read_first(&reader, shape, json, out);
+}
+
+ff_status ff_shape_take(const struct ff_shape *shape, const json_t *json, struct ff_arena *arena,
+                        void *out, struct ff_error *reterr)
+{
+    const struct ff_reader reader = {arena, NULL, NULL, SIZE_MAX, reterr, true};
+
+    return read_first(&reader, shape, json, out);
 }
 
 ff_status ff_reader_bytes(const struct ff_reader *reader, const json_t *json, const char *name,

@@ -16,6 +16,7 @@
 /* What a member holds, and what the reader writes for it. */
 typedef enum ff_field_kind {
     FF_FIELD_TEXT,    /* const char * */
+    FF_FIELD_CHARS,   /* char[max] */
     FF_FIELD_I64,     /* int64_t */
     FF_FIELD_I32,     /* int32_t */
     FF_FIELD_BOOL,    /* bool */
@@ -65,6 +66,7 @@ struct ff_reader {
     const char *name;              /* of this object in the outer one; NULL: none */
     size_t index;                  /* in an array; SIZE_MAX: not in one */
     struct ff_error *reterr;
+    bool lenient; /* passes over members that are not in the table */
 };
 
 /* Texts and arrays of the result live in `arena`. FF_UNKNOWN_FIELD, FF_INVALID and FF_TOO_LARGE
@@ -72,6 +74,10 @@ struct ff_reader {
 FF_MUST_CHECK ff_status ff_shape_read(const struct ff_shape *shape, const json_t *json,
                                       const char *name, struct ff_arena *arena, void *out,
                                       struct ff_error *reterr);
+
+/* The same for what a server answers: a newer one may say more than we know. */
+FF_MUST_CHECK ff_status ff_shape_take(const struct ff_shape *shape, const json_t *json,
+                                      struct ff_arena *arena, void *out, struct ff_error *reterr);
 
 /* For finish(): FF_INVALID, "<path> must be <what>". */
 ff_status ff_reader_wrong(const struct ff_reader *reader, const char *name, const char *what);

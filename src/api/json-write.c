@@ -115,25 +115,32 @@ static const struct {
     {"log", "reset", NULL, "last_event_id", NULL},
 };
 
-static void put_meant(struct ff_json_maker *data, const struct ff_event_info *event)
+struct ff_json_event_names ff_json_event_names(const char *kind, const char *type)
 {
-    const char *note = "note", *num_a = "num_a", *num_b = "num_b";
+    struct ff_json_event_names names = {"note", "num_a", "num_b"};
 
     for (size_t i = 0; i < FF_ARRAY_LEN(meanings); i++) {
-        if (strcmp(meanings[i].kind, event->kind) == 0 &&
-            (!meanings[i].type || strcmp(meanings[i].type, event->type) == 0)) {
-            note = meanings[i].note ? meanings[i].note : note;
-            num_a = meanings[i].num_a ? meanings[i].num_a : num_a;
-            num_b = meanings[i].num_b ? meanings[i].num_b : num_b;
+        if (strcmp(meanings[i].kind, kind) == 0 &&
+            (!meanings[i].type || strcmp(meanings[i].type, type) == 0)) {
+            names.note = meanings[i].note ? meanings[i].note : names.note;
+            names.num_a = meanings[i].num_a ? meanings[i].num_a : names.num_a;
+            names.num_b = meanings[i].num_b ? meanings[i].num_b : names.num_b;
             break;
         }
     }
+    return names;
+}
+
+static void put_meant(struct ff_json_maker *data, const struct ff_event_info *event)
+{
+    const struct ff_json_event_names names = ff_json_event_names(event->kind, event->type);
+
     if (event->note)
-        ff_json_put_text(data, note, event->note);
+        ff_json_put_text(data, names.note, event->note);
     if (event->num_a != FF_ABSENT_MS)
-        ff_json_put_i64(data, num_a, event->num_a);
+        ff_json_put_i64(data, names.num_a, event->num_a);
     if (event->num_b != FF_ABSENT_MS)
-        ff_json_put_i64(data, num_b, event->num_b);
+        ff_json_put_i64(data, names.num_b, event->num_b);
 }
 
 /* Only what applies: an event of a lane has no lease. */

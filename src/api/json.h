@@ -62,6 +62,11 @@ json_t *ff_json_summary(const struct ff_info *info);
 json_t *ff_json_list(const struct ff_info_list *list);
 json_t *ff_json_attempts(const struct ff_attempt_list *list);
 json_t *ff_json_event(const struct ff_event_info *event);
+/* How the JSON calls note, num_a and num_b of such an event. */
+struct ff_json_event_names {
+    const char *note, *num_a, *num_b;
+};
+struct ff_json_event_names ff_json_event_names(const char *kind, const char *type);
 json_t *ff_json_events(const struct ff_event_list *list);
 json_t *ff_json_explanation(const struct ff_explanation *explanation);
 json_t *ff_json_lanes(const struct ff_lane_list *list);

@@ -56,8 +56,12 @@ int ff_cli_usage(struct ff_cli *cli, const char *fmt, ...) FF_PRINTF(2, 3);
 int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
                 const struct ff_error *error);
 
-/* Opens the store; 0 or an exit code, told. */
+/* Opens the store, or a client of the server; 0 or an exit code, told. */
 int ff_cli_open(struct ff_cli *cli, bool must_exist);
+/* The same with timers and scanners, for a run that lasts. */
+int ff_cli_open_engine(struct ff_cli *cli);
+/* NULL: the store is used directly. */
+const char *ff_cli_server(const struct ff_cli *cli);
 const char *ff_cli_store(const struct ff_cli *cli);
 /* Writes one line of JSON and drops the reference; 0 or an exit code. */
 int ff_cli_json(struct ff_cli *cli, json_t *json);

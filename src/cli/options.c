@@ -51,6 +51,10 @@ static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, 
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt gc_takes[] = {FF_OPT_OLDER, FF_OPT_COUNT};
 static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_COUNT};
+static const ff_opt worker_takes[] = {FF_OPT_LANE,       FF_OPT_KIND,        FF_OPT_NAMESPACE,
+                                      FF_OPT_CAPABILITY, FF_OPT_CONCURRENCY, FF_OPT_AHEAD,
+                                      FF_OPT_LEASE_TTL,  FF_OPT_GRACE,       FF_OPT_KILL_AFTER,
+                                      FF_OPT_WORKER_ID,  FF_OPT_COUNT};
 static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
 static const ff_opt nothing[] = {FF_OPT_COUNT};
 
@@ -120,6 +124,15 @@ const struct ff_verb ff_verbs[] = {
      "A paused lane hands out no work; what is running goes on.", lanes_takes, ff_run_lanes},
     {"workers", "", 0, 0, "show the workers that have claimed",
      "A worker is live while its last claim is not older than it said.", nothing, ff_run_workers},
+    {"worker", "-- CMD [ARG...]", 1, 64, "run a command for every task",
+     "The input comes on standard input; standard output becomes the result (JSON if it is JSON), "
+     "exit status 0 completes the task. Another status fails it with what was written to standard "
+     "error, and 65 fails it for good. FF_EXECUTION_ID, FF_LEASE_EPOCH, FF_ATTEMPT_INDEX, FF_KIND, "
+     "FF_NODE, FF_UPSTREAM and others are in its environment. Leases are renewed while it runs; "
+     "when one is lost or the execution is cancelled, its process group gets SIGTERM and later "
+     "SIGKILL. SIGTERM and SIGINT let commands finish and give back what has not begun. --lane, "
+     "--kind and --capability may be repeated.",
+     worker_takes, ff_run_worker},
     {"fsck", "", 0, 0, "audit the store",
      "Checks every invariant that the tables show. Reads only, safe on a live system. Exit status "
      "1 when something is wrong.",

@@ -40,20 +40,43 @@ const char *ff_cli_store(const struct ff_cli *cli)
     return url ? url : STORE_DEFAULT;
 }
 
+/* A store named on the command line wins over a server in the environment. */
+const char *ff_cli_server(const struct ff_cli *cli)
+{
+    const bool has_store = ff_cli_has(cli, FF_OPT_STORE) && !ff_cli_has(cli, FF_OPT_SERVER);
+
+    return has_store ? NULL : ff_cli_value(cli, FF_OPT_SERVER);
+}
+
+static int open_with(struct ff_cli *cli, const struct ff_options *options)
+{
+    const char *const server = ff_cli_server(cli);
+    struct ff_error error;
+
+    if (ff_cli_has(cli, FF_OPT_STORE) && ff_cli_has(cli, FF_OPT_SERVER))
+        return ff_cli_usage(cli, "--store and --server exclude each other");
+    if (server && strncmp(server, "http://", 7) != 0 && strncmp(server, "https://", 8) != 0)
+        return ff_cli_usage(cli, "--server (FF_SERVER) is http://HOST:PORT, not '%s'", server);
+    const ff_status status =
+        ff_open(server ? server : ff_cli_store(cli), options, &cli->client, &error);
+    if (status != FF_OK)
+        return ff_cli_fail(cli, server ? "use the server" : "open the store", status, &error);
+    return FF_EXIT_OK;
+}
+
 int ff_cli_open(struct ff_cli *cli, bool must_exist)
 {
     const struct ff_options options = {
         .size = sizeof options, .passive = true, .must_exist = must_exist};
-    struct ff_error error;
 
-    /* A store named on the command line wins over a server in the environment. */
-    if (ff_cli_has(cli, FF_OPT_SERVER) ||
-        (ff_cli_value(cli, FF_OPT_SERVER) && !ff_cli_has(cli, FF_OPT_STORE)))
-        return ff_cli_usage(cli, "--server (FF_SERVER) is not supported yet, use --store");
-    const ff_status status = ff_open(ff_cli_store(cli), &options, &cli->client, &error);
-    if (status != FF_OK)
-        return ff_cli_fail(cli, "open the store", status, &error);
-    return FF_EXIT_OK;
+    return open_with(cli, &options);
+}
+
+int ff_cli_open_engine(struct ff_cli *cli)
+{
+    const struct ff_options options = {.size = sizeof options};
+
+    return open_with(cli, &options);
 }
 
 int ff_cli_json(struct ff_cli *cli, json_t *json)

@@ -253,9 +253,10 @@ static int submit_bulk(struct ff_cli *cli)
     ff_status status =
         ff_cli_read_file(cli, ff_cli_value(cli, FF_OPT_BULK), BULK_BYTES_MAX, &text, &error);
 
-    if (cli->given_count !=
-        1 + (size_t)ff_cli_has(cli, FF_OPT_JSON) + (size_t)ff_cli_has(cli, FF_OPT_STORE))
-        return ff_cli_usage(cli, "--bulk goes with --store and --json only");
+    if (cli->given_count != 1 + (size_t)ff_cli_has(cli, FF_OPT_JSON) +
+                                (size_t)ff_cli_has(cli, FF_OPT_STORE) +
+                                (size_t)ff_cli_has(cli, FF_OPT_SERVER))
+        return ff_cli_usage(cli, "--bulk goes with --store, --server and --json only");
     if (status == FF_OK)
         status = bulk_items(text, &items, &error);
     if (status != FF_OK)

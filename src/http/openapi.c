@@ -38,6 +38,7 @@ static json_t *field_schema(const struct ff_field *field)
 {
     switch (field->kind) {
     case FF_FIELD_TEXT:
+    case FF_FIELD_CHARS:
         if (field->choices)
             return json_pack("{s:s, s:o}", "type", "string", "enum", choices_of(field->choices));
         return json_pack("{s:s}", "type", "string");

@@ -92,6 +92,7 @@ FF_CONFORMANCE(execution_complete, result_is_kept_byte_for_byte)
 {
     static const size_t sizes[] = {1, 1023, 1024, 1025, 1048576};
 
+    needs_store(t, "bytes without a type that are no JSON");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char *const bytes = keep(t, sizes[i]);
 

@@ -64,7 +64,7 @@ FF_CONFORMANCE(execution_dedup, same_key_with_another_body_is_refused)
     s.priority = 1;
     EXPECT_REFUSED(t, FF_KEY_REUSED, "idempotency_key", when_submitted(t, &s, &again));
     s.priority = 0;
-    s.input = (struct ff_str){"null", 4};
+    s.input = (struct ff_str){"false", 5};
     EXPECT_REFUSED(t, FF_KEY_REUSED, "idempotency_key", when_submitted(t, &s, &again));
     EXPECT_INT(t, 0, look(t, first.id)->priority);
     EXPECT_ROWS(t, 1);

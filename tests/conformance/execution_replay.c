@@ -330,6 +330,7 @@ FF_CONFORMANCE(execution_replay, may_bring_the_input_null)
     struct ff_replay_request request;
     struct name name;
 
+    needs_store(t, "an input that is null and not absent");
     s.input = (struct ff_str){"{\"n\":1}", 7};
     name = given(t, &s);
     expect_input(t, name.id, s.input.ptr, s.input.len);

@@ -28,6 +28,7 @@ static struct ff_store *given_store(struct test *t)
         .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
     struct ff_store *store = NULL;
 
+    needs_store(t, "an engine that is driven step by step");
     EXPECT_OK(t, ff_store_open(&where, &store, &t->err));
     return store;
 }

@@ -36,6 +36,7 @@ static struct watched given_watched(struct test *t)
     struct ff_store *store = NULL;
     struct watched watched;
 
+    needs_store(t, "a look at its statements");
     EXPECT_OK(t, ff_store_open(&where, &store, &t->err));
     watched.trace = ff_store_trace_new(store, &trace);
     EXPECT(t, watched.trace);

@@ -79,6 +79,7 @@ FF_CONFORMANCE(store_open, options_have_limits)
 {
     struct ff_options o = {.size = sizeof o};
 
+    needs_store(t, "options of the engine");
     o.executors = -1;
     EXPECT_REFUSED(t, FF_INVALID, "executors", when_opened(t, t->url, &o));
     o.executors = 17;
@@ -107,6 +108,7 @@ FF_CONFORMANCE(store_open, newer_schema_is_refused)
 {
     const struct name name = given_submitted(t);
 
+    needs_store(t, "a schema");
     EXPECT(t, test_store_from_the_future(t->store, false));
     EXPECT_STATUS(t, FF_SCHEMA, when_opened(t, t->url, NULL));
     EXPECT_STATE(t, name.id, "waiting"); /* who was there before goes on */
@@ -116,6 +118,7 @@ FF_CONFORMANCE(store_open, newer_schema_that_still_fits_is_fine)
 {
     const struct name name = given_submitted(t);
 
+    needs_store(t, "a schema");
     EXPECT(t, test_store_from_the_future(t->store, true));
     given_reopened(t, NULL);
     EXPECT_STATE(t, name.id, "waiting");
@@ -126,6 +129,7 @@ FF_CONFORMANCE(store_open, migrating_says_from_where_to_where)
 {
     int32_t from = -1, to = -1;
 
+    needs_store(t, "a schema");
     EXPECT_OK(t, ff_migrate(t->url, true, &from, &to, &t->err));
     EXPECT(t, from > 0 && from == to);
     EXPECT_OK(t, ff_migrate(t->url, false, &from, &to, &t->err));

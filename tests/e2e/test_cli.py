@@ -251,10 +251,11 @@ class Cli(Ff):
             self.assertLess(0, said["to"])
         self.assertEqual(0, self.ff_json("migrate", "--store", url)["from"])
 
-    def test_server_is_refused(self):
-        _, err = self.run_ff("ls", "--server", "http://localhost:1", code=2)
-        self.assertIn("not supported yet", err)
-        self.run_ff("ls", env={"FF_SERVER": "http://localhost:1"}, code=2)
+    def test_a_server_that_is_away_says_so(self):
+        _, err = self.run_ff("ls", "--server", "http://localhost:1", code=5)
+        self.assertIn("the server is away", err)
+        self.run_ff("ls", env={"FF_SERVER": "http://localhost:1"}, code=5)
+        self.run_ff("ls", "--server", "http://localhost:1", "--store", self.url, code=2)
         self.submit()
         self.ff("ls", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
 

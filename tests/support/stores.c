@@ -14,9 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "http/server.h"
+
 #include "base/banned.h"
 
-#define SCHEMAS_MAX 64
+#define SCHEMAS_MAX     64
+#define SERVER_GRACE_MS 10000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_dir[64]; /* made when FF_TEST_TMP does not say where */
@@ -31,6 +34,7 @@ const char *test_store_name(test_store_kind kind)
         [TEST_STORE_MEMORY] = "memory",
         [TEST_STORE_FILE] = "file",
         [TEST_STORE_POSTGRES] = "postgres",
+        [TEST_STORE_HTTP] = "http",
     };
 
     return names[kind];
@@ -101,6 +105,34 @@ static bool schema_new(struct test_store *store, unsigned number, char *why, siz
     return true;
 }
 
+/* The same cases through a client of a server: its engine is in this process, its port any. */
+static bool server_new(struct test_store *store, char *why, size_t why_bytes)
+{
+    static const struct ff_tokens none = {0};
+    struct ff_server_options options = {.listen = "127.0.0.1:0", .tokens = &none};
+    struct ff_error error;
+
+    if (ff_open(store->url, NULL, &store->served, &error) != FF_OK) {
+        (void)snprintf(why, why_bytes, "cannot open the store: %s", error.message);
+        return false;
+    }
+    options.client = store->served;
+    if (ff_server_new(&options, &store->server, &error) != FF_OK) {
+        (void)snprintf(why, why_bytes, "cannot serve: %s", error.message);
+        (void)ff_close(store->served, 0);
+        return false;
+    }
+    (void)snprintf(store->url, sizeof store->url, "%s", ff_server_url(store->server));
+    return true;
+}
+
+static void server_done(struct test_store *store)
+{
+    if (ff_server_drain(store->server, SERVER_GRACE_MS) == 0)
+        ff_server_free(store->server);
+    (void)ff_close(store->served, SERVER_GRACE_MS);
+}
+
 bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, size_t why_bytes)
 {
     const unsigned number = ++last_number;
@@ -113,7 +145,7 @@ bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, siz
         return schema_new(ret, number, why, why_bytes);
     (void)snprintf(ret->path, sizeof ret->path, "t%d-%u", (int)getpid(), number);
     (void)snprintf(ret->url, sizeof ret->url, "sqlite:memory:%s", ret->path);
-    return true;
+    return kind != TEST_STORE_HTTP || server_new(ret, why, why_bytes);
 }
 
 void test_store_remove(const struct test_store *store)
@@ -163,8 +195,10 @@ static void empty_schema(const char *schema)
     pthread_mutex_unlock(&lock);
 }
 
-void test_store_done(const struct test_store *store, bool passed)
+void test_store_done(struct test_store *store, bool passed)
 {
+    if (store->kind == TEST_STORE_HTTP)
+        server_done(store);
     test_store_remove(store);
     if (store->kind == TEST_STORE_POSTGRES && passed)
         empty_schema(store->schema);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stores.h -- the stores every test runs on: SQLite in memory, a SQLite file, Postgres.
+ * stores.h -- the stores every test runs on: SQLite in memory, a SQLite file, Postgres, a server.
  *
  * Every test has a store of its own: a memory store by name, a file, a schema. Postgres comes from
  * FF_TEST_PG; without it tests on Postgres fail, they are never skipped. */
@@ -14,17 +14,20 @@ typedef enum test_store_kind {
     TEST_STORE_MEMORY,
     TEST_STORE_FILE,
     TEST_STORE_POSTGRES,
+    TEST_STORE_HTTP, /* a server of this process over a store in memory */
     TEST_STORE_KINDS
 } test_store_kind;
 
 struct test_store {
     test_store_kind kind;
-    char url[1024];  /* what ff_open takes */
-    char path[512];  /* of the file, or the name of the memory store */
-    char schema[64]; /* Postgres */
+    char url[1024];           /* what ff_open takes */
+    char path[512];           /* of the file, or the name of the memory store */
+    char schema[64];          /* Postgres */
+    struct ff_client *served; /* HTTP: the engine behind the server */
+    struct ff_server *server;
 };
 
-const char *test_store_name(test_store_kind kind); /* "memory", "file", "postgres" */
+const char *test_store_name(test_store_kind kind); /* "memory", "file", "postgres", "http" */
 
 /* A fresh, empty store. False: `why` says what is missing. */
 bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, size_t why_bytes);
@@ -32,7 +35,7 @@ bool test_store_new(test_store_kind kind, struct test_store *ret, char *why, siz
 void test_store_remove(const struct test_store *store);
 /* The same, but the schema of a test that passed is emptied and used again by the next one. All
  * clients must be closed. */
-void test_store_done(const struct test_store *store, bool passed);
+void test_store_done(struct test_store *store, bool passed);
 /* How many rows there are: "ff_outbox WHERE dispatched_at_ms IS NULL". Files and Postgres. -1: no
  * answer. */
 long test_store_rows(const struct test_store *store, const char *what);

@@ -146,10 +146,20 @@ void forget(struct test *t)
 
 /* ---- clients ---- */
 
+void needs_store(struct test *t, const char *what)
+{
+    if (t->store->kind != TEST_STORE_HTTP)
+        return;
+    t->needs = what;
+    longjmp(t->escape, 1);
+}
+
 static struct ff_client *opened(struct test *t, const struct ff_options *options)
 {
     struct ff_client *client = NULL;
 
+    if (options)
+        needs_store(t, "options of the engine");
     EXPECT_OK(t, ff_open(t->url, options, &client, &t->err));
     return client;
 }
@@ -249,6 +259,8 @@ void wait_for_thread(struct test_thread *thread)
 void join_thread(struct test *t, struct test_thread *thread)
 {
     wait_for_thread(thread);
+    if (thread->t.needs)
+        needs_store(t, thread->t.needs);
     if (thread->t.why[0]) {
         (void)snprintf(t->why, sizeof t->why, "%s", thread->t.why);
         longjmp(t->escape, 1);
@@ -324,6 +336,8 @@ void expect_bytes(struct test *t, const char *file, int line, struct ff_str want
 void expect_status(struct test *t, const char *file, int line, ff_status want, ff_status got,
                    const char *what)
 {
+    if (got == FF_UNSUPPORTED && want != got)
+        needs_store(t, "a call that works on a store only");
     if (got == want && (got == FF_OK || t->err.status == got))
         return;
     if (got == want)

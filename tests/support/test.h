@@ -43,6 +43,7 @@ struct test {
     struct test_thread *threads;
     jmp_buf escape;
     char why[TEST_WHY_BYTES]; /* empty: nothing has failed */
+    const char *needs;        /* what it needs and a server does not give; NULL: nothing */
 };
 
 /* Runs body(t, ctx); false: an expectation failed and t->why says which. */
@@ -52,6 +53,9 @@ void test_done(struct test *t);
 
 _Noreturn void test_fail(struct test *t, const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The case needs the store itself: through a server it ends here and is listed with its reason. */
+void needs_store(struct test *t, const char *what);
 
 /* ---- memory and clients ---- */
 

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * transport.c -- bytes to the server and back, over connections that are kept.
+ *
+ * A handle of libcurl holds one connection and serves one call at a time; the free ones wait in a
+ * list. A body is sent by a callback that cannot rewind: libcurl would otherwise send a request a
+ * second time by itself when a kept connection breaks, and nobody could tell whether it was done
+ * twice. Read first: src/remote/README.md. Tests: tests/e2e/test_remote.py. */
+#include "remote/remote-int.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+
+#include "base/banned.h"
+
+#define ANSWER_BYTES_MAX  (64 << 20)
+#define CONNECT_MS_MAX    5000
+#define IDLE_HANDLES_MAX  64
+#define CONNECTION_AGE_S  20 /* before the server closes it for being idle */
+#define AUTHORIZATION_MAX 4096
+
+struct handle {
+    CURL *curl;
+    struct handle *next;
+};
+
+struct ff_remote {
+    char *url; /* without the last '/' */
+    struct curl_slist *headers;
+    pthread_mutex_t lock;
+    struct handle *idle;
+    size_t idle_count;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void start_curl(void)
+{
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* ---- a server ----------------------------------------------------------------------------------
+ */
+
+static void handle_free(struct handle *handle)
+{
+    curl_easy_cleanup(handle->curl);
+    ff_free(handle);
+}
+
+void ff_remote_free(struct ff_remote *remote)
+{
+    if (!remote)
+        return;
+    while (remote->idle) {
+        struct handle *const handle = remote->idle;
+
+        remote->idle = handle->next;
+        handle_free(handle);
+    }
+    curl_slist_free_all(remote->headers);
+    pthread_mutex_destroy(&remote->lock);
+    ff_free(remote->url);
+    ff_free(remote);
+}
+FF_DEFINE_FREEP(struct ff_remote, ff_remote)
+
+static ff_status add_header(struct ff_remote *remote, const char *line, struct ff_error *reterr)
+{
+    struct curl_slist *const longer = curl_slist_append(remote->headers, line);
+
+    if (!longer)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the headers");
+    remote->headers = longer;
+    return FF_OK;
+}
+
+static ff_status add_token(struct ff_remote *remote, const char *token, struct ff_error *reterr)
+{
+    char line[AUTHORIZATION_MAX];
+
+    if (!token || !token[0])
+        return FF_OK;
+    if (strlen(token) > sizeof line - 64 || !ff_str_is_printable_ascii(ff_str_of(token)))
+        return ff_fail_field(reterr, FF_INVALID, "token", "the token cannot be sent in a header");
+    (void)snprintf(line, sizeof line, "Authorization: Bearer %s", token);
+    const ff_status status = add_header(remote, line, reterr);
+    explicit_bzero(line, sizeof line);
+    return status;
+}
+
+static ff_status check_url(const char *url, struct ff_error *reterr)
+{
+    CURLU *const parts = curl_url();
+    char *found = NULL;
+    bool ok = parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+
+    /* Secrets in a URL end up in logs, and a query would swallow our paths. */
+    for (int i = 0; ok && i < 3; i++) {
+        const CURLUPart not_here[] = {CURLUPART_USER, CURLUPART_QUERY, CURLUPART_FRAGMENT};
+
+        ok = curl_url_get(parts, not_here[i], &found, 0) != CURLUE_OK;
+        curl_free(found);
+        found = NULL;
+    }
+    curl_url_cleanup(parts);
+    if (ok)
+        return FF_OK;
+    return ff_fail_field(
+        reterr, FF_INVALID, "url",
+        "the url of a server is http://host:port, without user, query or fragment");
+}
+
+ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **ret,
+                        struct ff_error *reterr)
+{
+    size_t len = strlen(url);
+
+    (void)pthread_once(&once, start_curl);
+    FF_TRY(check_url(url, reterr));
+    FF_AUTO(ff_remote_freep) struct ff_remote *remote = ff_calloc(1, sizeof *remote);
+    if (!remote)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
+    pthread_mutex_init(&remote->lock, NULL);
+    while (len && url[len - 1] == '/')
+        len--;
+    remote->url = ff_malloc(len + 1);
+    if (!remote->url)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
+    memcpy(remote->url, url, len);
+    remote->url[len] = '\0';
+    FF_TRY(add_header(remote, "Content-Type: application/json", reterr));
+    FF_TRY(add_header(remote, "Accept: application/json", reterr));
+    FF_TRY(add_header(remote, "Expect:", reterr));
+    FF_TRY(add_token(remote, token, reterr));
+    *ret = FF_STEAL(remote);
+    return FF_OK;
+}
+
+/* ---- handles -----------------------------------------------------------------------------------
+ */
+
+static struct handle *borrow(struct ff_remote *remote)
+{
+    struct handle *handle;
+
+    pthread_mutex_lock(&remote->lock);
+    handle = remote->idle;
+    if (handle) {
+        remote->idle = handle->next;
+        remote->idle_count--;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    if (handle)
+        return handle;
+    handle = ff_calloc(1, sizeof *handle);
+    if (handle)
+        handle->curl = curl_easy_init();
+    if (handle && !handle->curl) {
+        ff_free(handle);
+        handle = NULL;
+    }
+    return handle;
+}
+
+static void give_back(struct ff_remote *remote, struct handle *handle)
+{
+    bool kept;
+
+    curl_easy_reset(handle->curl); /* its connection stays */
+    pthread_mutex_lock(&remote->lock);
+    kept = remote->idle_count < IDLE_HANDLES_MAX;
+    if (kept) {
+        handle->next = remote->idle;
+        remote->idle = handle;
+        remote->idle_count++;
+    }
+    pthread_mutex_unlock(&remote->lock);
+    if (!kept)
+        handle_free(handle);
+}
+
+/* ---- one trip ----------------------------------------------------------------------------------
+ */
+
+struct trip_state {
+    struct ff_trip *trip;
+    struct ff_arena *arena;
+    size_t sent;
+    char *data;
+    size_t len, cap;
+    bool too_large;
+};
+
+static size_t on_read(char *to, size_t size, size_t count, void *ctx)
+{
+    struct trip_state *const state = ctx;
+    const struct ff_str rest = ff_str_slice(state->trip->body, state->sent, size * count);
+
+    memcpy(to, rest.ptr, rest.len);
+    state->sent += rest.len;
+    return rest.len;
+}
+
+static size_t on_write(char *from, size_t size, size_t count, void *ctx)
+{
+    struct trip_state *const state = ctx;
+    const size_t len = size * count;
+
+    if (state->len + len > ANSWER_BYTES_MAX) {
+        state->too_large = true;
+        return 0;
+    }
+    if (state->len + len + 1 > state->cap) {
+        const size_t cap = ff_max_size(2 * state->cap, state->len + len + 4096);
+        char *const bigger = ff_arena_grow(state->arena, state->data, state->cap, cap);
+
+        if (!bigger)
+            return 0;
+        state->data = bigger;
+        state->cap = cap;
+    }
+    memcpy(state->data + state->len, from, len);
+    state->len += len;
+    state->data[state->len] = '\0';
+    return len;
+}
+
+/* A claim that waits has been given nothing yet, and whoever looks changes nothing. */
+static int on_progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                       curl_off_t up)
+{
+    const struct ff_client *const client = ctx;
+
+    (void)down_all;
+    (void)down;
+    (void)up_all;
+    (void)up;
+    return atomic_load(&client->closing) ? 1 : 0;
+}
+
+/* Whether the server can have seen the request at all. */
+static bool was_sent(CURL *curl)
+{
+    curl_off_t before_us = 0;
+
+    /* The moment just before the request goes out. */
+    return curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &before_us) != CURLE_OK ||
+           before_us > 0;
+}
+
+static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *state, const char *why,
+                         struct ff_error *reterr)
+{
+    const char *const text = why[0] ? why : curl_easy_strerror(code);
+
+    if (state->too_large)
+        return ff_fail(reterr, FF_TOO_LARGE, "the answer has more than %d bytes", ANSWER_BYTES_MAX);
+    if (code == CURLE_OUT_OF_MEMORY || (code == CURLE_WRITE_ERROR && !was_sent(curl)))
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for the call");
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return ff_fail(reterr, FF_CLOSED, "client is being closed");
+    if (!was_sent(curl))
+        return ff_fail(reterr, FF_UNAVAILABLE, "the server is away: %s", text);
+    if (!state->trip->body.ptr)
+        return ff_fail(reterr, code == CURLE_OPERATION_TIMEDOUT ? FF_TIMEOUT : FF_UNAVAILABLE,
+                       "the server did not answer: %s", text);
+    (void)ff_fail(reterr, FF_OUTCOME_UNKNOWN, "the server did not say whether this was done: %s",
+                  text);
+    if (reterr)
+        reterr->repeatable = state->trip->repeatable;
+    return FF_OUTCOME_UNKNOWN;
+}
+
+static ff_status perform(struct ff_remote *remote, CURL *curl, struct trip_state *state,
+                         struct ff_error *reterr)
+{
+    struct ff_trip *const trip = state->trip;
+    const struct ff_str url = ff_arena_printf(state->arena, "%s%s", remote->url, trip->path);
+    char why[CURL_ERROR_SIZE] = "";
+    const char *type = NULL;
+
+    FF_TRY(ff_arena_check(state->arena, reterr));
+    (void)curl_easy_setopt(curl, CURLOPT_URL, url.ptr);
+    (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, remote->headers);
+    (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+    (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)trip->timeout_ms);
+    (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+                           (long)ff_min_i64(trip->timeout_ms, CONNECT_MS_MAX));
+    (void)curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S);
+    (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_write);
+    (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, state);
+    if (trip->waiter) {
+        (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, trip->waiter);
+    }
+    if (trip->body.ptr) {
+        (void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)trip->body.len);
+        (void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
+        (void)curl_easy_setopt(curl, CURLOPT_READDATA, state);
+    }
+    const CURLcode code = curl_easy_perform(curl);
+    if (code != CURLE_OK)
+        return explain(curl, code, state, why, reterr);
+    (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &trip->http);
+    (void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+    trip->content_type = ff_arena_str(state->arena, ff_str_of(type)).ptr;
+    trip->bytes = (struct ff_str){state->data ? state->data : "", state->len};
+    return FF_OK;
+}
+
+ff_status ff_remote_trip(struct ff_remote *remote, struct ff_trip *trip, struct ff_arena *arena,
+                         struct ff_error *reterr)
+{
+    struct trip_state state = {.trip = trip, .arena = arena};
+    struct handle *const handle = borrow(remote);
+
+    if (!handle)
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for a connection");
+    const ff_status status = perform(remote, handle->curl, &state, reterr);
+    give_back(remote, handle);
+    return status;
+}

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_worker -- ff worker with real commands: results, failures, cancellation, stops and kills."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+FF = os.environ.get("FF_TEST_FF") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
+WAIT_S = 60
+
+
+class Worker:
+    """The same tests on a store and through a server; the subclass says where."""
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        self.place()
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    def run_ff(self, *words):
+        done = subprocess.run([FF, *words, "--json"], env=self.env, stdout=subprocess.PIPE,
+                              timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    def result(self, execution):
+        return subprocess.run([FF, "show", "--result", execution], env=self.env, timeout=60,
+                              stdout=subprocess.PIPE, check=True).stdout
+
+    def submit(self, *words):
+        return self.run_ff("submit", "--kind", "k", *words)["execution_id"]
+
+    def show(self, execution):
+        return self.run_ff("show", execution)
+
+    def until(self, what, condition):
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.05)
+        self.fail(f"never came: {what}")
+        return None
+
+    def until_state(self, execution, state):
+        return self.until(f"{execution} is {state}", lambda: (
+            lambda shown: shown if shown["public_state"] == state else None)(self.show(execution)))
+
+    def worker(self, *words, script):
+        """ff worker OPTIONS -- sh -c SCRIPT, ended at the end of the test."""
+        started = subprocess.Popen([FF, "worker", *words, "--", "sh", "-c", script], env=self.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, started)
+        return started
+
+    def end(self, worker):
+        if worker.poll() is None:
+            worker.kill()
+        worker.communicate()
+
+    def stop(self, worker, code=0):
+        worker.send_signal(signal.SIGTERM)
+        out, err = worker.communicate(timeout=WAIT_S)
+        self.assertEqual(code, worker.returncode, err.decode())
+        return out.decode()
+
+    # -- what a command says -----------------------------------------------------------------------
+
+    def test_input_output_and_environment(self):
+        one = self.submit("--input", '{"a": 1}')
+        worker = self.worker(script='printf "[\\"%s\\", %s, %s, " "$FF_EXECUTION_ID" '
+                             '"$FF_LEASE_EPOCH" "$FF_ATTEMPT_INDEX"; cat; echo "]"')
+        shown = self.until_state(one, "completed")
+        self.assertEqual([one, shown["lease_epoch"] - 1, 0, {"a": 1}],
+                         json.loads(self.result(one)))
+        out = self.stop(worker)
+        self.assertEqual(f"{one} attempt 0: exit status 0\n", out)
+
+    def test_output_that_is_no_json(self):
+        text = self.submit()
+        self.worker(script='printf "a\\nb\\n"')
+        self.until_state(text, "completed")
+        self.assertEqual(b"a\nb\n", self.result(text))
+
+    def test_failure_is_retried_with_its_message(self):
+        one = self.submit("--policy", '{"retry_policy": {"max_retries": 2, "backoff": '
+                          '{"type": "fixed", "delay_ms": 10}}}')
+        self.worker(script='echo "no luck" >&2; [ "$FF_ATTEMPT_INDEX" = 1 ] || exit 3')
+        shown = self.until_state(one, "completed")
+        self.assertEqual(1, shown["retry_count"])
+        attempts = self.run_ff("show", "--attempts", one)["attempts"]
+        self.assertEqual("exit status 3: no luck", attempts[0]["failure"]["message"])
+
+    def test_status_65_is_permanent(self):
+        one = self.submit()
+        self.worker(script="echo bad input >&2; exit 65")
+        shown = self.until_state(one, "failed")
+        self.assertEqual({"message": "exit status 65: bad input", "class": "permanent"},
+                         shown["failure"])
+
+    def test_command_that_kills_itself(self):
+        one = self.submit("--policy", '{"retry_policy": {"max_retries": 0}}')
+        self.worker(script="kill -9 $$")
+        shown = self.until_state(one, "failed")
+        self.assertEqual("infra_crash", shown["failure"]["class"])
+        self.assertIn("signal 9", shown["failure"]["message"])
+
+    def test_too_much_output_fails_for_good(self):
+        one = self.submit()
+        self.worker(script="head -c 1048577 /dev/zero | tr '\\0' x")
+        self.assertEqual("permanent", self.until_state(one, "failed")["failure"]["class"])
+
+    def test_large_input_that_is_not_read(self):
+        big = self.path("big.json")
+        with open(big, "w", encoding="ascii") as out:
+            json.dump("x" * 500000, out)
+        one = self.submit("--input", "@" + big)
+        self.worker(script="echo 1")
+        self.until_state(one, "completed")
+
+    def test_a_command_that_does_not_exist(self):
+        one = self.submit("--policy", '{"retry_policy": {"max_retries": 0}}')
+        started = subprocess.Popen([FF, "worker", "--", "/no/such/program"], env=self.env,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, started)
+        shown = self.until_state(one, "failed")
+        self.assertIn("cannot run '/no/such/program'", shown["failure"]["message"])
+
+    # -- lanes and kinds ---------------------------------------------------------------------------
+
+    def test_only_its_lane_and_kind(self):
+        mine = self.submit("--lane", "fast")
+        slow = self.submit("--lane", "slow")
+        other = self.run_ff("submit", "--kind", "z", "--lane", "fast")["execution_id"]
+        worker = self.worker("--lane", "fast", "--kind", "k", script="true")
+        self.until_state(mine, "completed")
+        self.stop(worker)
+        self.assertEqual("waiting", self.show(slow)["public_state"])
+        self.assertEqual("waiting", self.show(other)["public_state"])
+
+    def test_many_at_a_time(self):
+        made = [self.submit() for _ in range(8)]
+        # Each waits until all of them are running.
+        script = f'touch "{self.path("")}$FF_LEASE_ID.here"; ' \
+            f'while [ $(ls "{self.path("")}" | grep -c here) -lt 8 ]; do sleep 0.05; done'
+        self.worker("--concurrency", "8", script=script)
+        for one in made:
+            self.until_state(one, "completed")
+
+    # -- leases ------------------------------------------------------------------------------------
+
+    def test_lease_is_renewed_while_it_runs(self):
+        go = self.path("go")
+        one = self.submit()
+        self.worker("--lease-ttl-ms", "500",
+                    script=f'while [ ! -e "{go}" ]; do sleep 0.05; done')
+        first = self.until_state(one, "active")["lease"]["expires_at_ms"]
+        self.until("two more leases", lambda: self.show(one)["lease"]["expires_at_ms"] >
+                   first + 1000)
+        with open(go, "w", encoding="ascii"):
+            pass
+        self.assertEqual(0, self.until_state(one, "completed")["retry_count"])
+
+    def test_cancel_ends_the_command_and_what_it_started(self):
+        here, gone = self.path("here"), self.path("gone")
+        one = self.submit()
+        worker = self.worker("--lease-ttl-ms", "500", script=f'trap "touch {gone}; exit 0" TERM; '
+                             f'touch {here}; while :; do sleep 0.05; done')
+        self.until("it runs", lambda: os.path.exists(here))
+        self.run_ff("cancel", one)
+        self.until("it was told", lambda: os.path.exists(gone))
+        self.assertIn("cancelled, exit status 0", self.stop(worker))
+        self.assertEqual("cancelled", self.show(one)["public_state"])
+
+    def test_one_that_does_not_listen_is_killed(self):
+        here = self.path("here")
+        one = self.submit()
+        worker = self.worker("--lease-ttl-ms", "500", "--kill-after-ms", "100",
+                             script=f'trap "" TERM; touch {here}; while :; do sleep 0.05; done')
+        self.until("it runs", lambda: os.path.exists(here))
+        self.run_ff("cancel", one)
+        line = self.until("it is over", worker.stdout.readline)
+        self.assertIn(b"cancelled, signal 9", line)
+
+    def test_a_stop_lets_it_finish_and_gives_back_the_rest(self):
+        here, go = self.path("here"), self.path("go")
+        first = self.submit("--priority", "9")
+        second = self.submit()
+        worker = self.worker("--ahead", "4", script=f'touch {here}; '
+                             f'while [ ! -e "{go}" ]; do sleep 0.05; done')
+        self.until("it runs", lambda: os.path.exists(here))
+        self.until_state(second, "active")
+        worker.send_signal(signal.SIGTERM)
+        self.until_state(second, "waiting")
+        self.assertEqual("active", self.show(first)["public_state"])
+        with open(go, "w", encoding="ascii"):
+            pass
+        self.stop(worker)
+        self.assertEqual("completed", self.show(first)["public_state"])
+        self.assertEqual(["released"], [a["outcome"] for a in
+                                        self.run_ff("show", "--attempts", second)["attempts"]])
+
+    def test_a_killed_worker_takes_its_command_along_and_another_takes_over(self):
+        pid_file, go = self.path("pid"), self.path("go")
+        one = self.submit()
+        script = f'echo $$ >> {pid_file}; while [ ! -e "{go}" ]; do sleep 0.05; done'
+        worker = self.worker("--lease-ttl-ms", "1000", script=script)
+        self.until("it runs", lambda: os.path.exists(pid_file) and os.path.getsize(pid_file))
+        with open(pid_file, encoding="ascii") as lines:
+            pid = int(lines.readline())
+        worker.kill()
+        worker.wait()
+        self.until("its command is gone", lambda: not os.path.exists(f"/proc/{pid}"))
+        with open(go, "w", encoding="ascii"):
+            pass
+        self.worker("--lease-ttl-ms", "1000", script=script)
+        shown = self.until_state(one, "completed")
+        self.assertEqual(1, shown["retry_count"])
+
+
+class OnSqlite(Worker, unittest.TestCase):
+    def place(self):
+        self.env["FF_STORE"] = f"sqlite:{self.path('work.db')}"
+
+
+class ThroughAServer(Worker, unittest.TestCase):
+    def place(self):
+        server = subprocess.Popen(
+            [FF, "serve", "--store", f"sqlite:{self.path('work.db')}", "--listen", "127.0.0.1:0"],
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        line = server.stdout.readline().decode()
+        self.env["FF_SERVER"] = re.search(r"http://[0-9.:]+", line).group(0)
+
+
+if __name__ == "__main__":
+    unittest.main()
