@@ -14,7 +14,7 @@
 
 enum { SQLITE, POSTGRES, DIALECTS };
 
-/* SQLite: rows per statement where there are that many to insert. More gave nothing. */
+/* SQLite: rows per statement where there are that many to insert. Other numbers were not tried. */
 #define MANY_ROWS 8
 
 /* --- util.c --- */

@@ -270,8 +270,8 @@ static bool col_travels(const struct ff_col *col, ff_change change, ff_flavour f
     return false;
 }
 
-/* How many of the `count` rows the next statement takes. Many at once are inserted about a third
- * faster than one by one; most of all events, whose table counts its numbers per statement. */
+/* How many of the `count` rows the next statement takes. Many at once save an eighth of the
+ * instructions of a save; events gain, whose table counts its numbers per statement. */
 static size_t rows_per_statement(ff_change change, size_t count)
 {
     return change == FF_CHANGE_INSERT && count >= FF_SQL_MANY_ROWS ? FF_SQL_MANY_ROWS : 1;
