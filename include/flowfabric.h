@@ -133,7 +133,7 @@ struct ff_options {
     const char *scan_ns;        /* restrict timers and scanners to one namespace ... */
     const char *scan_instance;  /* ... and to one instance tag */
     int64_t event_retention_ms; /* events are kept this long; 7 days */
-    int64_t event_count_max;    /* and at most so many, about; -1: no limit (default) */
+    int64_t event_count_max;    /* and about so many of them; no limit */
 };
 
 FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options *options,
@@ -147,6 +147,11 @@ FF_API size_t ff_close(struct ff_client *client, int64_t grace_ms);
 /* Brings the schema up to date, or with dry_run only says what would be done. */
 FF_API FF_MUST_CHECK ff_status ff_migrate(const char *url, bool dry_run, int32_t *ret_from,
                                           int32_t *ret_to, struct ff_error *reterr);
+
+/* The store has been restored from an older copy (a SQLite file that was copied back, a snapshot of
+ * a disk): events that its readers have seen may be gone from it, so ids jump, and followers hear
+ * of it. Postgres after a failover or from a dump notices by itself. */
+FF_API FF_MUST_CHECK ff_status ff_restored(const char *url, struct ff_error *reterr);
 
 /* Every answer that holds memory begins with this and is freed by ff_answer_free(&answer). */
 struct ff_memory;

@@ -66,6 +66,15 @@ static ff_status engine_options(struct ff_client *client, const struct ff_option
         return ff_fail_field(reterr, FF_INVALID, "timeout_ms", "timeout_ms is out of range");
     if (given->retention_ms < 0 || given->retention_ms > FF_DURATION_MS_MAX)
         return ff_fail_field(reterr, FF_INVALID, "retention_ms", "retention_ms is out of range");
+    if (given->event_retention_ms < 0 || given->event_retention_ms > FF_DURATION_MS_MAX)
+        return ff_fail_field(reterr, FF_INVALID, "event_retention_ms",
+                             "event_retention_ms is out of range");
+    if (given->event_count_max < 0)
+        return ff_fail_field(reterr, FF_INVALID, "event_count_max",
+                             "event_count_max is not negative");
+    if (given->event_retention_ms)
+        out->settings.event_retention_ms = given->event_retention_ms;
+    out->settings.event_count_max = given->event_count_max;
     if (given->retention_ms)
         out->settings.retention_ms = given->retention_ms;
     if (given->instance_tag)
@@ -170,6 +179,19 @@ ff_status ff_migrate(const char *url, bool dry_run, int32_t *ret_from, int32_t *
         if (ret_to)
             *ret_to = to;
     }
+    return status;
+}
+
+ff_status ff_restored(const char *url, struct ff_error *reterr)
+{
+    struct ff_store *store = NULL;
+
+    FF_TRY(ff_api_need(url, "url", reterr));
+    const struct ff_store_options options = store_options(url, false, false);
+
+    FF_TRY(ff_store_open(&options, &store, reterr));
+    const ff_status status = store->ops->restored(store, reterr);
+    ff_store_free(store);
     return status;
 }
 

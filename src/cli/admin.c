@@ -112,7 +112,11 @@ int ff_run_migrate(struct ff_cli *cli)
 
     if (ff_cli_has(cli, FF_OPT_SERVER))
         return ff_cli_usage(cli, "migrate works on a store, not through a server");
-    const ff_status status = ff_migrate(ff_cli_store(cli), is_dry, &from, &to, &error);
+    if (is_dry && ff_cli_has(cli, FF_OPT_RESTORED))
+        return ff_cli_usage(cli, "only one of --dry-run and --restored");
+    ff_status status = ff_migrate(ff_cli_store(cli), is_dry, &from, &to, &error);
+    if (status == FF_OK && ff_cli_has(cli, FF_OPT_RESTORED))
+        status = ff_restored(ff_cli_store(cli), &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "migrate the store", status, &error);
     if (ff_cli_has(cli, FF_OPT_JSON)) {

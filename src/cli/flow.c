@@ -150,22 +150,29 @@ int ff_run_flow_show(struct ff_cli *cli)
 {
     FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
     struct ff_error error;
+    int64_t wait_ms;
     int code;
 
     if (ff_cli_has(cli, FF_OPT_JSON) && ff_cli_has(cli, FF_OPT_DOT))
         return ff_cli_usage(cli, "only one of --json and --dot");
-    code = ff_cli_open(cli, true);
+    code = ff_cli_wait_ms(cli, &wait_ms);
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
-    const ff_status status = ff_flow_get(cli->client, cli->args[0], &list, &error);
+    const ff_status status = ff_flow_wait(cli->client, cli->args[0], wait_ms, &list, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "show the flow", status, &error);
+    const struct ff_flow_info *const flow = &list.items[0];
+    if (wait_ms)
+        code = ff_cli_waited(cli, flow->finished_at_ms != FF_ABSENT_MS, flow->state);
     if (ff_cli_has(cli, FF_OPT_JSON))
-        return ff_cli_json(cli, ff_json_flow_info(&list.items[0]));
-    if (!ff_cli_has(cli, FF_OPT_DOT))
-        return print_flow(cli, &list.items[0]);
-    ff_graph_dot(cli, &list.items[0]);
-    return FF_EXIT_OK;
+        (void)ff_cli_json(cli, ff_json_flow_info(flow));
+    else if (ff_cli_has(cli, FF_OPT_DOT))
+        ff_graph_dot(cli, flow);
+    else
+        (void)print_flow(cli, flow);
+    return code;
 }
 
 /* ---- ls and cancel ----------------------------------------------------------------------------

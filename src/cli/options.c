@@ -44,13 +44,14 @@ static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT, FF_OPT_DE
                                       FILTER_OPTIONS,    FF_OPT_ALL,   FF_OPT_COUNT};
 static const ff_opt flow_create_takes[] = {FF_OPT_KEY, FF_OPT_NAMESPACE, FF_OPT_COUNT};
 static const ff_opt flow_grow_takes[] = {FF_OPT_REVISION, FF_OPT_COUNT};
-static const ff_opt flow_show_takes[] = {FF_OPT_DOT, FF_OPT_EVERY, FF_OPT_COUNT};
+static const ff_opt flow_show_takes[] = {FF_OPT_DOT, FF_OPT_EVERY, FF_OPT_WAIT, FF_OPT_WAIT_MS,
+                                         FF_OPT_COUNT};
 static const ff_opt flow_ls_takes[] = {FF_OPT_NAMESPACE, FF_OPT_KIND,   FF_OPT_STATE,
                                        FF_OPT_LIMIT,     FF_OPT_CURSOR, FF_OPT_COUNT};
 static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt gc_takes[] = {FF_OPT_OLDER, FF_OPT_COUNT};
-static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_COUNT};
+static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_RESTORED, FF_OPT_COUNT};
 static const ff_opt worker_takes[] = {FF_OPT_LANE,       FF_OPT_KIND,        FF_OPT_NAMESPACE,
                                       FF_OPT_CAPABILITY, FF_OPT_CONCURRENCY, FF_OPT_AHEAD,
                                       FF_OPT_LEASE_TTL,  FF_OPT_GRACE,       FF_OPT_KILL_AFTER,
@@ -110,7 +111,9 @@ const struct ff_verb ff_verbs[] = {
     {"flow show", "ID", 1, 1, "draw a flow: its graph and what became of each node",
      "Equal nodes side by side and long rows of nodes in one state are drawn as one; a graph with "
      "too many lanes becomes a table. At most 60 lines unless --all is given. A node is an "
-     "execution: 'ff show ID/NODE' and 'ff explain ID/NODE' tell more about it.",
+     "execution: 'ff show ID/NODE' and 'ff explain ID/NODE' tell more about it. With --wait the "
+     "exit "
+     "status says how the flow ended: 0 completed, 1 in another way.",
      flow_show_takes, ff_run_flow_show},
     {"flow ls", "", 0, 0, "list flows, newest first",
      "--state is open, running, completed, failed or cancelled. Exit status 1 when nothing "
@@ -145,7 +148,10 @@ const struct ff_verb ff_verbs[] = {
      "went.",
      gc_takes, ff_run_gc},
     {"migrate", "", 0, 0, "bring the schema of the store up to date",
-     "Prints the schema number before and after.", migrate_takes, ff_run_migrate},
+     "Prints the schema number before and after. --restored says that the store is an older copy "
+     "of "
+     "what it was: no event id is given out twice, and followers hear of it.",
+     migrate_takes, ff_run_migrate},
     {"version", "", 0, 0, "print the version", "", nothing, ff_run_version},
     {"help", "[VERB]", 0, 2, "say how to use ff, or one verb",
      "--man prints the manual page, --completion a completion script for bash.", help_takes,

@@ -34,7 +34,7 @@ struct ff_contact {
 /* ff_engine_stats, raised from any thread. */
 struct ff_counters {
     _Atomic int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
-    _Atomic int64_t batch_jobs_max, store_calls, wakeups;
+    _Atomic int64_t batch_jobs_max, store_calls, wakeups, follow_bytes_max;
 };
 
 /* One reader: a session lent to one thread at a time. */

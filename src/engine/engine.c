@@ -376,6 +376,7 @@ void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out)
         .batch_jobs_max = stats->batch_jobs_max,
         .store_calls = stats->store_calls,
         .wakeups = stats->wakeups,
+        .follow_bytes_max = stats->follow_bytes_max,
     };
     pthread_mutex_lock(&engine->lock);
     out->cascading = (int64_t)engine->cascade.count;

@@ -83,9 +83,10 @@ size_t ff_engine_loops(struct ff_engine *engine, struct ff_loop_report *out, siz
 struct ff_engine_stats {
     int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
     int64_t batch_jobs_max;
-    int64_t store_calls; /* made by executors, readers and loops */
-    int64_t wakeups;     /* parked claims woken by a hint */
-    int64_t cascading;   /* hops and drains on their way in this process, now */
+    int64_t store_calls;      /* made by executors, readers and loops */
+    int64_t wakeups;          /* parked claims woken by a hint */
+    int64_t follow_bytes_max; /* the most that has ever waited for one follower */
+    int64_t cascading;        /* hops and drains on their way in this process, now */
 };
 void ff_engine_stats(struct ff_engine *engine, struct ff_engine_stats *out);
 

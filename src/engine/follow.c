@@ -144,6 +144,8 @@ static void push(struct ff_follow *follow, struct item *item)
     ff_list_push_back(&follow->items, &item->link);
     follow->count++;
     follow->bytes += item->bytes;
+    if ((int64_t)follow->bytes > follow->tail->engine->stats.follow_bytes_max)
+        follow->tail->engine->stats.follow_bytes_max = (int64_t)follow->bytes;
     tell(follow);
 }
 

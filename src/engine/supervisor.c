@@ -22,12 +22,15 @@
 
 #include "base/banned.h"
 
-#define PULSE_MS      1000  /* idle */
-#define PULSE_BUSY_MS 250   /* somebody waits for work that only the pulse can announce */
-#define REAP_MS       15000 /* sessions that stopped in the middle of a pipeline for so long end */
-#define EXPIRY_MS     20    /* how often deadlines of waiting jobs are looked at */
-#define PUMP_MS       5     /* how often a hint that waits to be sent is moved on */
-#define NOTIFIED_MS   20    /* how often hints of other processes are looked at while claims wait */
+#define PULSE_MS        1000  /* idle */
+#define PULSE_BUSY_MS   250   /* somebody waits for work that only the pulse can announce */
+#define REAP_MS         15000 /* sessions stopped within a pipeline for so long end */
+#define UPKEEP_MS       60000 /* how often ranges of the log are made and dropped */
+#define UPKEEP_AGAIN_MS 5000
+#define UPKEEP_AT_MS    2000 /* the first time, after the start */
+#define EXPIRY_MS       20   /* how often deadlines of waiting jobs are looked at */
+#define PUMP_MS         5    /* how often a hint that waits to be sent is moved on */
+#define NOTIFIED_MS     20 /* how often hints of other processes are looked at while claims wait */
 
 /* --- what each loop asks for --- */
 
@@ -64,6 +67,16 @@ static void *fill_retention(struct ff_engine *engine, struct ff_arena *arena)
         *in = (struct ff_retention_in){.limit = FF_RETENTION_SCAN_ROWS,
                                        .retention_ms = FF_NULL64,
                                        .filter = engine->options.filter};
+    return in;
+}
+
+static void *fill_trim(struct ff_engine *engine, struct ff_arena *arena)
+{
+    struct ff_log_trim_in *const in = ff_arena_alloc(arena, sizeof *in);
+
+    (void)engine;
+    if (in)
+        in->limit = FF_RETENTION_SCAN_ROWS;
     return in;
 }
 
@@ -158,6 +171,8 @@ static const struct {
         {"flow_cancel", 1000, FF_OP_HOP_FIND, fill_flows, NEED_DRAINS, false},
     [FF_LOOP_RETENTION] =
         {"retention", 60000, FF_OP_RETENTION_SWEEP, fill_retention, NEED_NOTHING, false},
+    [FF_LOOP_EVENT_RETENTION] =
+        {"event_retention", 60000, FF_OP_LOG_TRIM, fill_trim, NEED_NOTHING, false},
     [FF_LOOP_BATCH_PRUNE] =
         {"batch_prune", 60000, FF_OP_META_PRUNE, fill_prune, NEED_NOTHING, false},
     [FF_LOOP_CONTACT] =
@@ -169,10 +184,13 @@ static const struct {
 static int64_t interval_of(const struct ff_engine *engine, int id)
 {
     const int64_t usual_ms = loop_table[id].interval_ms;
+    const struct ff_settings *const settings = &engine->options.settings;
 
-    if (id != FF_LOOP_RETENTION)
+    if (id != FF_LOOP_RETENTION && id != FF_LOOP_EVENT_RETENTION)
         return usual_ms;
-    return ff_min_i64(usual_ms, ff_max_i64(engine->options.settings.retention_ms, 1000));
+    return ff_min_i64(usual_ms, ff_max_i64(id == FF_LOOP_RETENTION ? settings->retention_ms
+                                                                   : settings->event_retention_ms,
+                                           1000));
 }
 
 ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
@@ -186,6 +204,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     ff_arena_init(&supervisor->arena, 16 << 10, FF_ARENA_BYTES_MAX);
     supervisor->next_pulse_mono_ms = mono_ms;
     supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
+    supervisor->next_upkeep_mono_ms = mono_ms + UPKEEP_AT_MS;
     for (int id = 0; id < FF_LOOP_COUNT; id++)
         supervisor->loops[id].next_mono_ms = mono_ms + interval_of(engine, id);
     return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
@@ -330,6 +349,9 @@ static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const 
     } else if (ok && id == FF_LOOP_RETENTION) {
         processed = ((const struct ff_retention_out *)job->out)->removed;
         loop->again = ((const struct ff_retention_out *)job->out)->full;
+    } else if (ok && id == FF_LOOP_EVENT_RETENTION) {
+        processed = ((const struct ff_log_trim_out *)job->out)->moved;
+        loop->again = processed > 0 && ((const struct ff_log_trim_out *)job->out)->full;
     } else if (ok && id == FF_LOOP_BATCH_PRUNE) {
         processed = ((const struct ff_prune_out *)job->out)->removed;
         loop->again = ((const struct ff_prune_out *)job->out)->full;
@@ -507,7 +529,12 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     supervisor->pulsing = false;
     if (supervisor->read.block == FF_SQL_PULSE)
         supervisor->next_pulse_mono_ms = mono_ms + PULSE_MS;
-    if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
+    if (supervisor->read.block == FF_SQL_LOG_UPKEEP && supervisor->call.outcome != FF_CALLED_OK) {
+        /* Somebody is in the way, or we may not: events go where there is room meanwhile. */
+        supervisor->next_upkeep_mono_ms = mono_ms + UPKEEP_AGAIN_MS;
+        ff_log(FF_LOG_INFO, "engine", "ranges of the log are not looked after code=%s reason='%s'",
+               supervisor->call.sqlstate, supervisor->call.error.message);
+    } else if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
         ff_engine_contact_lost(engine);
     } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
         for (size_t i = 0; i < supervisor->read.row_count; i++)
@@ -520,14 +547,18 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
 /* Nothing of ours is under way: what is due? */
 static void next_read(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
-    struct ff_engine *const engine = supervisor->engine;
+    const struct ff_engine *const engine = supervisor->engine;
+    const bool looks_after =
+        engine->options.loops && strcmp(engine->store->facts.kind, "postgres") == 0;
 
     if (mono_ms >= supervisor->next_pulse_mono_ms) {
         start_read(supervisor, FF_SQL_PULSE);
-    } else if (engine->options.loops && mono_ms >= supervisor->next_reap_mono_ms &&
-               strcmp(engine->store->facts.kind, "postgres") == 0) {
+    } else if (looks_after && mono_ms >= supervisor->next_reap_mono_ms) {
         supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
         start_read(supervisor, FF_SQL_SESSIONS_REAP);
+    } else if (looks_after && mono_ms >= supervisor->next_upkeep_mono_ms) {
+        supervisor->next_upkeep_mono_ms = mono_ms + UPKEEP_MS;
+        start_read(supervisor, FF_SQL_LOG_UPKEEP);
     }
 }
 

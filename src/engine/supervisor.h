@@ -25,6 +25,7 @@ typedef enum ff_loop_id {
     FF_LOOP_EDGE_CANCEL_RECONCILER,
     FF_LOOP_FLOW_CANCEL,
     FF_LOOP_RETENTION,
+    FF_LOOP_EVENT_RETENTION,
     FF_LOOP_BATCH_PRUNE,
     FF_LOOP_CONTACT,
     FF_LOOP_COUNT
@@ -59,7 +60,7 @@ struct ff_supervisor {
     bool pulsing;
     int64_t next_pulse_mono_ms, next_expiry_mono_ms;
     struct ff_pulse pulse;
-    int64_t next_reap_mono_ms;
+    int64_t next_reap_mono_ms, next_upkeep_mono_ms;
     struct ff_loop loops[FF_LOOP_COUNT];
     int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
     size_t delay_hint_count;

@@ -66,6 +66,7 @@ struct ff_rowset {
     size_t event_count, event_cap;
     struct ff_execution **purges; /* executions to remove with everything scoped to them */
     size_t purge_count, purge_cap;
+    int64_t log_floor_id;    /* > 0: events below may be removed by this save */
     struct ff_entry **wants; /* every asking, in order: which entries an op depends on */
     size_t want_count, want_cap;
     void *spare; /* handed out when the arena is exhausted, so that ops need not check */

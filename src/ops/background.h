@@ -53,6 +53,17 @@ struct ff_retention_out {
     bool full;
 };
 
+/* Where the event log begins. */
+struct ff_log_trim_in {
+    int64_t limit;
+    struct ff_scan *scan, *newest, *hop;
+};
+struct ff_log_trim_out {
+    int64_t floor_id; /* 0: it has not moved */
+    int64_t moved;    /* events, or ranges of them, that are no longer kept */
+    bool full;
+};
+
 /* Old batch markers, expired dedup keys, stored replies, claim requests and workers. */
 struct ff_prune_in {
     int64_t limit;

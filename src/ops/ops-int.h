@@ -46,6 +46,7 @@ struct ff_no_out {
     X(worker,    touch,    ff_worker_touch_in, ff_no_out)            \
     X(timer,     fire,     ff_timer_in,        ff_timer_out)         \
     X(retention, sweep,    ff_retention_in,    ff_retention_out)     \
+    X(log,       trim,     ff_log_trim_in,     ff_log_trim_out)      \
     X(meta,      prune,    ff_prune_in,        ff_prune_out)         \
     X(meta,      contact,  ff_contact_in,      ff_no_out)
 // clang-format on

@@ -26,6 +26,7 @@ void ff_settings_default(struct ff_settings *settings)
         .flow_edges_max = FF_FLOW_EDGES_MAX,
         .hop_edges = FF_HOP_EDGES_MAX,
         .drain_rows = FF_DRAIN_ROWS,
+        .event_retention_ms = INT64_C(7) * 24 * 3600 * 1000,
     };
 }
 
@@ -104,6 +105,11 @@ void ff_work_purge(struct ff_work *work, struct ff_execution *execution)
 struct ff_event *ff_work_event(struct ff_work *work)
 {
     return ff_rowset_event(work->rows);
+}
+
+void ff_work_trim_log(struct ff_work *work, int64_t floor_id)
+{
+    work->rows->log_floor_id = floor_id;
 }
 
 struct ff_uuid ff_work_uuid(const struct ff_work *work, uint32_t nth)

@@ -22,6 +22,8 @@ struct ff_settings {
     int64_t input_bytes_max, result_bytes_max;
     int64_t flow_nodes_max, flow_edges_max; /* of one call */
     int64_t hop_edges, drain_rows;          /* of one transaction of the cascade */
+    int64_t event_retention_ms;             /* events are kept this long ... */
+    int64_t event_count_max;                /* ... and about so many of them; 0: all */
 };
 void ff_settings_default(struct ff_settings *settings);
 
@@ -57,6 +59,8 @@ void *ff_work_insert_new(struct ff_work *work, ff_table table, const void *key);
 void ff_work_delete(struct ff_work *work, void *row);
 void ff_work_purge(struct ff_work *work, struct ff_execution *execution);
 struct ff_event *ff_work_event(struct ff_work *work);
+/* Events below this id are no longer kept. */
+void ff_work_trim_log(struct ff_work *work, int64_t floor_id);
 /* A uuid derived from the op's seed: nth is 0, 1, 2 ... */
 struct ff_uuid ff_work_uuid(const struct ff_work *work, uint32_t nth);
 

@@ -42,6 +42,7 @@ struct ff_sql_table {
     const char *read[FF_DIALECT_COUNT];   /* keys -> rows, no lock (also tells absent from busy) */
     const char *insert[FF_DIALECT_COUNT]; /* all columns */
     const char *insert_many;              /* the same on SQLite for FF_SQL_MANY_ROWS at once */
+    const char *serial;                   /* the same on Postgres for a log without a sequence */
     const char *update[FF_DIALECT_COUNT]; /* key columns, then the hot ones */
     const char *remove[FF_DIALECT_COUNT]; /* keys */
     const char *purge[FF_DIALECT_COUNT];  /* (partition_key, execution_id); EXECUTION scope only */

@@ -88,8 +88,8 @@ struct ff_session {
 struct ff_store_facts {
     const char *kind; /* "sqlite", "postgres" */
     char version[32];
-    bool notify; /* hints between processes work */
-    bool serial_log;
+    bool notify;        /* hints between processes work */
+    bool serial_log;    /* events are numbered under one row: commits wait for each other */
     bool pooler;        /* behind a transaction-mode pooler */
     bool shared;        /* other processes may use the same store */
     bool dead_rows;     /* scans walk over what is gone until somebody cleans up */
@@ -109,6 +109,9 @@ struct ff_store_ops {
     ff_status (*migrate)(struct ff_store *store, bool dry_run, int32_t *ret_from, int32_t *ret_to,
                          struct ff_error *reterr);
     void (*free)(struct ff_store *store);
+    /* The store is an older copy of what it was: no event id may be given out twice. NULL in
+     * wrappers. */
+    ff_status (*restored)(struct ff_store *store, struct ff_error *reterr);
 };
 struct ff_store {
     const struct ff_store_ops *ops;

@@ -184,7 +184,7 @@ static void store_free(struct ff_store *base)
 struct ff_store *ff_store_trace_new(struct ff_store *inner, const struct ff_trace *trace)
 {
     static const struct ff_store_ops ops = {store_session_new, ff_wrap_notify, ff_wrap_notified,
-                                            ff_wrap_migrate, store_free};
+                                            ff_wrap_migrate,   store_free,     NULL};
     struct trace_store *const store = ff_calloc(1, sizeof *store);
 
     if (!store)

@@ -103,10 +103,6 @@ FF_CONFORMANCE(event_page, cursor_of_another_log_is_a_gap)
     EXPECT_OK(t, when_paged(t, NULL, t->err.oldest, 0, 0));
 }
 
-struct later {
-    char id[FF_ID_BYTES];
-};
-
 static void complete_it(struct test *t, size_t index, void *ctx)
 {
     (void)index;
@@ -127,7 +123,7 @@ FF_CONFORMANCE(event_page, waits_for_what_comes)
     join_thread(t, thread);
     EXPECT_INT(t, 1, (int64_t)list.count);
     EXPECT_TEXT(t, "success", list.items[0].type);
-    EXPECT_TEXT(t, list.next_cursor, list.items[0].cursor);
+    EXPECT(t, strcmp(list.next_cursor, list.items[0].cursor) >= 0);
 }
 
 FF_CONFORMANCE(event_page, filters_by_kind_partition_execution_and_flow)

@@ -166,7 +166,7 @@ static void store_free(struct ff_store *base)
 struct ff_store *gate_new(struct ff_store *inner, struct player *player)
 {
     static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate, store_free};
+                                            store_migrate,     store_free,   NULL};
     struct gate_store *const store = ff_calloc(1, sizeof *store);
 
     assert(store);

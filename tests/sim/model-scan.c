@@ -169,6 +169,14 @@ static int64_t by_due(const void *row)
     return ((const struct ff_execution *)row)->due_at_ms;
 }
 
+/* Nobody makes flows here yet, and no event grows old enough. */
+static bool fits_nothing(const struct query *q, const void *row)
+{
+    (void)q;
+    (void)row;
+    return false;
+}
+
 static int64_t by_finish(const void *row)
 {
     return ((const struct ff_execution *)row)->finished_at_ms;
@@ -218,6 +226,9 @@ static const struct scan_rule rules[] = {
     {FF_SQL_PRUNE_REPLIES,        FF_TABLE_REPLY,     fits_old_reply,   by_reply_time,  true},
     {FF_SQL_PRUNE_CLAIMS,         FF_TABLE_CLAIM,     fits_old_claim,   by_claim_time,  true},
     {FF_SQL_PRUNE_WORKERS,        FF_TABLE_WORKER,    fits_lost_worker, by_worker_time, true},
+    {FF_SQL_LOG_TRIM_SCAN,        FF_TABLE_EVENT,     fits_nothing,     model_by_key,   true},
+    {FF_SQL_LOG_NEWEST,           FF_TABLE_EVENT,     fits_nothing,     model_by_key,   true},
+    {FF_SQL_HOP_OLDEST,           FF_TABLE_OUTBOX,    fits_nothing,     model_by_key,   true},
     {FF_SQL_EXECUTION_TAGS,       FF_TABLE_TAG,       fits_tags,        model_by_key,   false},
 };
 // clang-format on

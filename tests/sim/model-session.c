@@ -611,7 +611,7 @@ static void store_free(struct ff_store *base)
 struct ff_store *model_store_new(struct model *model, int node, bool shared, bool notify)
 {
     static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate, store_free};
+                                            store_migrate,     store_free,   NULL};
     struct model_store *const store = ff_calloc(1, sizeof *store);
 
     assert(store);

@@ -277,7 +277,7 @@ static struct ff_store *open_sqlite(struct sim *sim, struct node *node)
 struct ff_store *sim_tap_open(struct sim *sim, struct node *node)
 {
     static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate, store_free};
+                                            store_migrate,     store_free,   NULL};
     struct tap_store *const store = ff_calloc(1, sizeof *store);
     struct ff_fault fault = {.ctx = store, .decide = decide};
     struct ff_store *faulty;

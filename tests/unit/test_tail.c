@@ -189,8 +189,8 @@ static int readies;
 
 static int setup(void **state)
 {
-    static const struct ff_store_ops ops = {session_new, store_notify, store_notified, NULL,
-                                            store_free};
+    static const struct ff_store_ops ops = {session_new, store_notify, store_notified,
+                                            NULL,        store_free,   NULL};
     static struct ff_store store = {.ops = &ops, .facts = {.kind = "postgres"}};
     struct ff_engine_options options;
 

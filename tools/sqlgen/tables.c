@@ -179,6 +179,25 @@ static const char *insert_postgres(const struct table *table)
     return out.data;
 }
 
+/* Without a sequence: numbers from one row, which is held until the commit. */
+static const char *insert_serial(const struct table *table)
+{
+    struct buf out = {0};
+
+    buf_adds(&out, "WITH n AS (UPDATE ff_meta SET value = "
+                   "CAST(CAST(value AS bigint) + cardinality($1) AS text) "
+                   "WHERE name = 'log_counter' RETURNING CAST(value AS bigint) AS top) ");
+    buf_addf(&out, "INSERT INTO %s (", table->sql);
+    add_names(&out, table, is_any, "");
+    buf_adds(&out, ") SELECT n.top - cardinality($1) + u.ordinal, ");
+    add_names(&out, table, is_given, "u.");
+    buf_adds(&out, " FROM n, (SELECT ");
+    (void)add_rows(&out, table, is_given, 1);
+    buf_adds(&out, ", generate_subscripts($1, 1) AS ordinal) u RETURNING ");
+    add_names(&out, table, is_key, "");
+    return out.data;
+}
+
 static const char *update_hot(const struct table *table, int dialect)
 {
     struct buf out = {0};
@@ -262,6 +281,11 @@ static void emit_table(struct buf *out, const struct table *t)
     buf_adds(out, "        .insert_many =\n");
     emit_string(out, insert_sqlite(t, MANY_ROWS));
     buf_adds(out, ",\n");
+    if (is_log) {
+        buf_adds(out, "        .serial =\n");
+        emit_string(out, insert_serial(t));
+        buf_adds(out, ",\n");
+    }
     if (t->flavour == KEYED)
         emit_pair(out, "update", update_hot(t, SQLITE), counted(update_hot(t, POSTGRES)));
     if (!is_log)

@@ -42,6 +42,7 @@ static const char *statement_text(int statement)
         [FF_PG_WAIT] = table->wait[FF_DIALECT_POSTGRES],
         [FF_PG_READ] = table->read[FF_DIALECT_POSTGRES],
         [FF_PG_INSERT] = table->insert[FF_DIALECT_POSTGRES],
+        [FF_PG_SERIAL] = table->serial,
         [FF_PG_UPDATE] = table->update[FF_DIALECT_POSTGRES],
         [FF_PG_REMOVE] = table->remove[FF_DIALECT_POSTGRES],
         [FF_PG_PURGE] = table->purge[FF_DIALECT_POSTGRES],

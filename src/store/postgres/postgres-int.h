@@ -66,6 +66,7 @@ struct ff_pg_config {
     bool probe;  /* the URL does not say whether there is a pooler */
     bool pooler; /* no startup options, no named statements, nothing kept between transactions */
     bool unsafe; /* accept a server that may lose commits */
+    bool serial; /* events are numbered under one row: asked for, or found */
     int64_t connect_ms;  /* the longest a connect may take, over all hosts */
     const char *options; /* startup options, not sent to a pooler */
     int64_t log_key;     /* of the advisory lock around the numbering of events */
@@ -86,12 +87,13 @@ FF_MUST_CHECK ff_status ff_pg_url_split(struct ff_pg_config *config, const char 
 
 /* --- link.c: one connection, its prepared statements and its pipeline --- */
 
-/* Statements are numbered: first the blocks, then seven per table, then our own. */
+/* Statements are numbered: first the blocks, then one per verb and table, then our own. */
 typedef enum ff_pg_verb {
     FF_PG_LOCK,
     FF_PG_WAIT,
     FF_PG_READ,
     FF_PG_INSERT,
+    FF_PG_SERIAL,
     FF_PG_UPDATE,
     FF_PG_REMOVE,
     FF_PG_PURGE,
@@ -184,6 +186,7 @@ void ff_pg_link_fail(struct ff_pg_link *link, const struct ff_pg_step *step, ff_
 typedef enum ff_pg_round {
     FF_PG_ROUND_NONE, /* no call under way, or its answer is ready */
     FF_PG_ROUND_DIAL,
+    FF_PG_ROUND_SETTLE, /* a new connection: is the log still the same? */
     FF_PG_ROUND_MAIN,
     FF_PG_ROUND_FLUSH,   /* the changes of a large save go out before its COMMIT */
     FF_PG_ROUND_MISSING, /* absent or busy? */
@@ -215,6 +218,7 @@ void ff_pg_send_commit(struct ff_pg_session *session);
 void ff_pg_send_resolve(struct ff_pg_session *session);
 void ff_pg_send_confirm(struct ff_pg_session *session);
 void ff_pg_send_read(struct ff_pg_session *session);
+void ff_pg_send_settle(struct ff_pg_session *session);
 bool ff_pg_take(void *session, const struct ff_pg_step *step, PGresult *result);
 
 /* --- hints.c, store.c, migrate.c --- */

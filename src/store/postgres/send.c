@@ -234,6 +234,17 @@ void ff_pg_send_read(struct ff_pg_session *s)
                read->param_count, -1);
 }
 
+void ff_pg_send_settle(struct ff_pg_session *s)
+{
+    const struct ff_value not_forced = {.type = FF_VALUE_I64, .as.i64 = 0};
+
+    ff_pg_link_begin(&s->link);
+    send_path(s);
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_SETTLE, 0, NULL}, &not_forced, 1,
+               -1);
+    ff_pg_link_sync(&s->link);
+}
+
 /* One row of the marker, in a transaction of its own. */
 static void send_batch(struct ff_pg_session *s, int block, int64_t lock_wait_ms)
 {
@@ -337,7 +348,8 @@ static void send_purges(struct ff_pg_session *s)
     }
 }
 
-/* Ids are taken right before the commit and under the lock that tells readers of the log so. */
+/* Ids are taken right before the commit: under the lock that tells readers of the log so, or from a
+ * row that nobody else can have meanwhile. */
 static void send_events(struct ff_pg_session *s)
 {
     const struct ff_rowset *const rows = s->call->rows;
@@ -350,10 +362,13 @@ static void send_events(struct ff_pg_session *s)
     for (size_t i = 0; bulk.rows && i < rows->event_count; i++)
         bulk.rows[bulk.count++] = rows->events[i];
     bulk.first = pick_rest;
+    if (s->link.config->serial)
+        bulk.verb = FF_PG_SERIAL;
     if (FF_MUTANT(event_id_before_lock))
         send_bulk(s, &bulk);
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_LOCK_SHARED, 0, NULL}, &key, 1,
-               -1);
+    if (!s->link.config->serial)
+        send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_LOCK_SHARED, 0, NULL}, &key,
+                   1, -1);
     if (!FF_MUTANT(event_id_before_lock))
         send_bulk(s, &bulk);
 }

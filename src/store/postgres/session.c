@@ -3,10 +3,10 @@
  * session.c -- the course of a call: connect, one pipeline or two, and what the end of it means.
  *
  * A call is a sequence of rounds; a round is one pipeline with one sync. Normally there is one; a
- * load that misses keys asks a second time to tell absent from busy; after an error comes a
- * ROLLBACK. What must stay true: a save is OK only if COMMIT answered COMMIT, and anything but
- * UNKNOWN only if the COMMIT certainly did nothing.
- * Read first: README.md beside it. Tests: tests/store. */
+ * load that misses keys asks a second time to tell absent from busy; a new connection first asks
+ * whether the log is still the same; after an error comes a ROLLBACK. What must stay true: a save
+ * is OK only if COMMIT answered COMMIT, and anything but UNKNOWN only if the COMMIT certainly did
+ * nothing. Read first: README.md beside it. Tests: tests/store. */
 #include "postgres-int.h"
 
 #include <assert.h>
@@ -240,13 +240,22 @@ static bool advance(struct ff_pg_session *s)
         case FF_PG_DIALLING:
             return false;
         case FF_PG_UP:
-            begin(s);
+            ff_pg_send_settle(s);
+            s->round = FF_PG_ROUND_SETTLE;
             return true;
         case FF_PG_DOWN:
             end(s, FF_CALLED_STOP, s->link.failure.sqlstate, s->link.failure.message);
             return true;
         }
         return false;
+    case FF_PG_ROUND_SETTLE:
+        if (!ff_pg_link_pump(&s->link))
+            return false;
+        if (s->link.lost || s->link.failure.failed)
+            round_failed(s);
+        else
+            begin(s);
+        return true;
     case FF_PG_ROUND_FLUSH:
         (void)ff_pg_link_pump(&s->link);
         if (!s->link.lost && s->link.unflushed)

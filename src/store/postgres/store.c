@@ -143,6 +143,102 @@ static ff_status find_log_key(struct ff_pg_config *config, PGconn *conn, struct 
 }
 
 /* ---------------------------------------------------------------------------------------------
+ * How events are numbered */
+
+/* Runs a block without parameters; up to two numbers of its one row. */
+static ff_status ask(PGconn *conn, int block, int64_t ret[2], struct ff_error *reterr)
+{
+    PGresult *const result = PQexec(conn, ff_sql_blocks[block].text[FF_DIALECT_POSTGRES]);
+    bool good = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1;
+    const char *const problem = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+    for (int i = 0; good && i < PQnfields(result) && i < 2; i++)
+        good = ff_str_to_i64(ff_str_of(PQgetvalue(result, 0, i)), &ret[i]);
+    if (!good)
+        (void)ff_fail(reterr, FF_UNAVAILABLE, "cannot look at the event log: %s",
+                      problem ? problem : "connection lost");
+    PQclear(result);
+    return good ? FF_OK : FF_UNAVAILABLE;
+}
+
+/* Behind a pooler the path ends with the transaction. */
+static bool begin(PGconn *conn, const struct ff_pg_config *config)
+{
+    char text[FF_PG_SCHEMA_BYTES + 64];
+    PGresult *result;
+    bool good;
+
+    (void)snprintf(text, sizeof text, "BEGIN; SET LOCAL search_path = %s", config->search_path);
+    result = PQexec(conn, text);
+    good = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    return good;
+}
+
+static void end(PGconn *conn, const char *how)
+{
+    PQclear(PQexec(conn, how));
+}
+
+/* Is the log still the same? Every session asks again when it connects. */
+static ff_status settle(struct ff_pg_store *pg, PGconn *conn, const char *forced,
+                        struct ff_error *reterr)
+{
+    PGresult *result;
+    bool good;
+
+    (void)begin(conn, &pg->config);
+    result = PQexecParams(conn, ff_sql_blocks[FF_SQL_LOG_SETTLE].text[FF_DIALECT_POSTGRES], 1, NULL,
+                          &forced, NULL, NULL, 0);
+    good = PQresultStatus(result) == PGRES_TUPLES_OK;
+    if (!good)
+        (void)ff_fail(reterr, FF_UNAVAILABLE, "cannot look at the event log: %s",
+                      PQresultErrorMessage(result));
+    PQclear(result);
+    end(conn, good ? "COMMIT" : "ROLLBACK");
+    return good ? FF_OK : FF_UNAVAILABLE;
+}
+
+/* On two sessions: ids follow each other, and one sees the lock the other holds. `ret_good` is not
+ * written if that could not be found out now. */
+static ff_status prove(struct ff_pg_store *pg, PGconn *conn, bool *ret_good,
+                       struct ff_error *reterr)
+{
+    int64_t first[2] = {0}, second[2] = {0};
+    AUTO_CONN other = NULL;
+
+    FF_TRY(open_conn(&pg->config, &other, reterr));
+    if (begin(conn, &pg->config) && ask(conn, FF_SQL_LOG_PROBE, first, NULL) == FF_OK &&
+        begin(other, &pg->config) && ask(other, FF_SQL_LOG_WATCH, second, NULL) == FF_OK)
+        *ret_good = second[0] == first[0] + 1 && second[1] > 0;
+    end(other, "ROLLBACK");
+    end(conn, "ROLLBACK");
+    return FF_OK;
+}
+
+static ff_status log_mode(struct ff_pg_store *pg, PGconn *conn, struct ff_error *reterr)
+{
+    int64_t mode[2] = {0}, ignored[2];
+    bool good = true;
+
+    if (!begin(conn, &pg->config))
+        return ff_fail(reterr, FF_UNAVAILABLE, "server does not answer");
+    FF_TRY(ask(conn, FF_SQL_LOG_MODE, mode, reterr));
+    end(conn, "COMMIT");
+    if (mode[0] == 0 && mode[1] == 0 && !pg->config.serial)
+        FF_TRY(prove(pg, conn, &good, reterr));
+    (void)begin(conn, &pg->config);
+    if (mode[0] == 0 && (pg->config.serial || !good))
+        FF_TRY(ask(conn, FF_SQL_LOG_SERIAL, ignored, reterr));
+    else if (mode[0] == 0 && mode[1] == 0)
+        (void)ask(conn, FF_SQL_LOG_PROVEN, ignored, NULL); /* or the next one proves it again */
+    end(conn, "COMMIT");
+    pg->config.serial = mode[0] != 0 || pg->config.serial || !good;
+    pg->store.facts.serial_log = pg->config.serial;
+    return FF_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------
  * The store */
 
 static void pg_store_notify(struct ff_store *store)
@@ -171,6 +267,15 @@ static ff_status pg_store_migrate(struct ff_store *store, bool dry_run, int32_t 
     return FF_OK;
 }
 
+static ff_status pg_store_restored(struct ff_store *store, struct ff_error *reterr)
+{
+    struct ff_pg_store *const pg = ff_container_of(store, struct ff_pg_store, store);
+    AUTO_CONN conn = NULL;
+
+    FF_TRY(open_conn(&pg->config, &conn, reterr));
+    return settle(pg, conn, "1", reterr);
+}
+
 static void pg_store_free(struct ff_store *store)
 {
     struct ff_pg_store *const pg = ff_container_of(store, struct ff_pg_store, store);
@@ -186,6 +291,7 @@ static const struct ff_store_ops store_ops = {
     .notified = pg_store_notified,
     .migrate = pg_store_migrate,
     .free = pg_store_free,
+    .restored = pg_store_restored,
 };
 
 static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *options,
@@ -199,6 +305,8 @@ static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *
         FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
         FF_TRY(ff_pg_schema_check(conn, &pg->config, reterr));
         FF_TRY(find_log_key(&pg->config, conn, reterr));
+        FF_TRY(settle(pg, conn, "0", reterr));
+        FF_TRY(log_mode(pg, conn, reterr));
     }
     pg->store.facts.kind = "postgres";
     pg->store.facts.shared = true;

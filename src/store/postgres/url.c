@@ -2,8 +2,8 @@
  *
  * url.c -- what a postgres:// URL says, and the settings we put beside it.
  *
- * Our own parameters (schema, pooler, unsafe) never reach libpq, which refuses unknown ones. What
- * the user sets wins over our defaults, except for what correctness needs: search path and
+ * Our own parameters (schema, pooler, unsafe, log) never reach libpq, which refuses unknown ones.
+ * What the user sets wins over our defaults, except for what correctness needs: search path and
  * encoding. Tests: tests/unit/test_postgres_codec.c. */
 #include "postgres-int.h"
 
@@ -63,6 +63,10 @@ static ff_status own_param(struct ff_pg_config *config, struct ff_str name, stru
             return ff_fail_field(reterr, FF_INVALID, "pooler", "pooler is 'transaction' or 'none'");
     } else if (ff_str_eq(name, FF_STR("unsafe"))) {
         config->unsafe = ff_str_eq(value, FF_STR("1"));
+    } else if (ff_str_eq(name, FF_STR("log"))) {
+        config->serial = ff_str_eq(value, FF_STR("serial"));
+        if (!config->serial && !ff_str_eq(value, FF_STR("auto")))
+            return ff_fail_field(reterr, FF_INVALID, "log", "log is 'auto' or 'serial'");
     } else {
         *ret_ours = false;
     }

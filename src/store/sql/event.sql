@@ -64,10 +64,10 @@ SELECT CAST(value AS bigint) AS floor_id FROM ff_meta WHERE name = 'log_floor';
 -- postgres:
 -- SQLite has one writer at a time. Foreign databases may use the same key.
 SELECT (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
-       (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END
-          FROM ff_event_id_seq) AS given_id,
+       ff_log_given() AS given_id,
        (SELECT CAST(value AS bigint) FROM ff_meta WHERE name = 'log_floor') AS floor_id,
-       (SELECT coalesce(string_agg(virtualtransaction, ','), '')
+       (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM ff_meta WHERE name = 'log_counter')
+                    THEN coalesce(string_agg(virtualtransaction, ','), '') END
           FROM pg_locks
          WHERE locktype = 'advisory'
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -95,3 +95,53 @@ SELECT CASE WHEN {{terminal}} THEN 1 ELSE 0 END AS ended
 SELECT CASE WHEN finished_at_ms IS NULL THEN 0 ELSE 1 END AS ended
   FROM ff_flow
  WHERE partition_key = :partition_key AND flow_id = :flow_id;
+
+-- name: log_trim_scan
+-- in:   floor_id:i64 limit:i64
+-- out:  row:event
+-- note: Where the log may begin: if one of these has outlived its time, so have all before it.
+--       Nothing is locked, an event never changes.
+SELECT {{event.columns}}
+  FROM ff_event
+ WHERE event_id >= :floor_id
+ ORDER BY event_id
+ LIMIT :limit;
+-- postgres:
+-- Only whole ranges can be dropped: the first event of each.
+WITH RECURSIVE range(event_id) AS (
+    SELECT min(event_id) FROM ff_event WHERE event_id >= :floor_id
+    UNION ALL
+    SELECT (SELECT min(e.event_id) FROM ff_event e
+             WHERE e.event_id >= (r.event_id / 2000000 + 1) * 2000000)
+      FROM range r WHERE r.event_id IS NOT NULL)
+SELECT {{event.columns:e}}
+  FROM ff_event e
+  JOIN range r ON r.event_id = e.event_id
+ ORDER BY e.event_id
+ LIMIT :limit;
+
+-- name: log_newest
+-- in:   limit:i64
+-- out:  row:event
+SELECT {{event.columns}} FROM ff_event ORDER BY event_id DESC LIMIT :limit;
+
+-- name: log_trim
+-- in:   floor_id:i64
+-- out:  none
+-- writes
+-- note: Part of the transaction that moves the floor.
+-- sqlite:
+-- Postgres drops whole ranges later.
+DELETE FROM ff_event WHERE event_id < :floor_id;
+
+-- name: log_reset
+-- in:   now_ms:i64
+-- out:  none
+-- writes
+-- note: The file was restored from an older copy: jump over ids the lost one may have given out.
+-- sqlite:
+-- Its counter follows the highest id there is; Postgres has ff_log_settle.
+INSERT INTO ff_event (event_id, kind, type, at_ms, num_a)
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'ff_event'), 0) + 4294967296,
+       {{event:log}}, {{event:log.reset}}, :now_ms,
+       coalesce((SELECT max(event_id) FROM ff_event), 0);

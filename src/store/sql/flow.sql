@@ -300,3 +300,13 @@ SELECT e.node, o.tries, o.not_before_ms
 -- in:   tries:i64
 -- out:  cells count:i64
 SELECT count(*) AS count FROM ff_outbox WHERE dispatched_at_ms IS NULL AND tries >= :tries;
+
+-- name: hop_oldest
+-- in:   limit:i64
+-- out:  row:outbox
+-- note: The hop that has waited longest: the log is kept from there on.
+SELECT {{outbox.columns}}
+  FROM ff_outbox
+ WHERE dispatched_at_ms IS NULL
+ ORDER BY created_at_ms
+ LIMIT :limit;

@@ -127,3 +127,64 @@ SELECT c.relname::text AS table_name, a.attname::text AS column_name, a.atttypid
   JOIN pg_class c ON c.oid = a.attrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE n.nspname = :schema AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p');
+
+-- name: log_settle
+-- in:   forced:i64
+-- out:  cells reset_id:i64
+-- note: First statement of a new connection: after a lossy failover or a restore ids jump.
+-- postgres:
+-- SQLite cannot tell; see log_reset.
+SELECT ff_log_settle(:forced <> 0) AS reset_id;
+
+-- name: log_upkeep
+-- out:  cells changed:i64
+-- note: Ranges of the log made ahead, and dropped below its floor.
+-- postgres:
+-- SQLite has one table.
+SELECT ff_log_upkeep() AS changed;
+
+-- name: log_mode
+-- out:  cells serial:i64 proven:i64
+-- note: How events are numbered, and whether this server was seen to do it right.
+-- postgres:
+-- SQLite has one writer at a time.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM ff_meta WHERE name = 'log_counter')
+            THEN 1 ELSE 0 END AS serial,
+       CASE WHEN (SELECT value FROM ff_meta WHERE name = 'log_proof') = ff_log_identity()
+            THEN 1 ELSE 0 END AS proven;
+
+-- name: log_serial
+-- out:  cells given_id:i64
+-- note: From now on events are numbered under one row.
+-- postgres:
+-- As log_mode.
+SELECT ff_log_serial() AS given_id;
+
+-- name: log_probe
+-- out:  cells event_id:i64
+-- note: First half of the proof: a number, taken under the lock of the log.
+-- postgres:
+-- As log_mode.
+SELECT ff_log_probe() AS event_id;
+
+-- name: log_watch
+-- out:  cells event_id:i64 holders:i64
+-- note: Second half, on another session: the next number, and who is seen to hold the lock.
+-- postgres:
+-- As log_mode.
+SELECT nextval('ff_log_probe_seq') AS event_id,
+       (SELECT count(*)
+          FROM pg_locks
+         WHERE locktype = 'advisory'
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND classid = 17990
+           AND objid = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+           AND objsubid = 1
+           AND granted
+           AND pid <> pg_backend_pid()) AS holders;
+
+-- name: log_proven
+-- out:  cells done:i64
+-- postgres:
+-- As log_mode.
+SELECT ff_log_proven() AS done;

@@ -325,6 +325,16 @@ static int save_table(struct ff_sqlite_conn *conn, struct ff_rowset *rows, ff_ta
     return rc;
 }
 
+static int save_floor(struct ff_sqlite_conn *conn, int64_t floor_id)
+{
+    sqlite3_stmt *stmt;
+    int rc = ff_sqlite_block(conn, FF_SQL_LOG_TRIM, &stmt);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(stmt, 1, floor_id);
+    return rc == SQLITE_OK ? save_step(conn, stmt, -1, "ff_event") : rc;
+}
+
 /* Everything scoped to the execution goes, the execution itself at last. */
 static int save_purge(struct ff_sqlite_conn *conn, const struct ff_execution *execution)
 {
@@ -383,6 +393,8 @@ static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
         rc = save_table(conn, rows, (ff_table)table);
     for (size_t i = 0; rc == SQLITE_OK && i < rows->purge_count; i++)
         rc = save_purge(conn, rows->purges[i]);
+    if (rc == SQLITE_OK && rows->log_floor_id > 0)
+        rc = save_floor(conn, rows->log_floor_id);
     if (rc == SQLITE_OK)
         rc = save_events(conn, call);
     if (rc == SQLITE_OK)

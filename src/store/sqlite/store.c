@@ -181,6 +181,39 @@ static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret
     return status;
 }
 
+static int reset_log(struct ff_sqlite_store *store)
+{
+    sqlite3_stmt *stmt;
+    int rc = ff_sqlite_exec_patiently(store->home, "BEGIN IMMEDIATE");
+
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_block(store->home, FF_SQL_LOG_RESET, &stmt);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int64(stmt, 1, ff_clock_real_ms(&store->clock));
+        rc = ff_sqlite_step(store->home, stmt, "reset", "ff_event");
+    }
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_exec_patiently(store->home, "COMMIT");
+    if (!sqlite3_get_autocommit(store->home->db))
+        (void)ff_sqlite_tx(store->home, TX_ROLLBACK);
+    return rc;
+}
+
+static ff_status store_restored(struct ff_store *base, struct ff_error *reterr)
+{
+    struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
+    const char *const refusal = ff_sqlite_refusal(store);
+    int rc;
+
+    if (refusal)
+        return ff_fail(reterr, FF_UNAVAILABLE, "%s", refusal);
+    if (!home_enter(store))
+        return ff_fail(reterr, FF_UNAVAILABLE, "store is in the middle of a batch");
+    rc = reset_log(store);
+    home_leave(store);
+    return rc == SQLITE_OK ? FF_OK : ff_fail(reterr, FF_UNAVAILABLE, "%s", store->home->problem);
+}
+
 static void store_free(struct ff_store *base)
 {
     struct ff_sqlite_store *const store = ff_container_of(base, struct ff_sqlite_store, base);
@@ -204,6 +237,7 @@ static const struct ff_store_ops store_ops = {
     .notified = store_notified,
     .migrate = store_migrate,
     .free = store_free,
+    .restored = store_restored,
 };
 
 static void store_freep(struct ff_sqlite_store **store)

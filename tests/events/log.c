@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log.c -- sixteen writers that pause between their ids and their commit, and abort.
+ *
+ * No public call can abort a transaction after its ids were given out, so the writers here speak to
+ * Postgres themselves, by the rules every writer of the log keeps: the shared lock, then the ids,
+ * then the end. Beside the subscription a naive reader (`event_id > last`) shows that the writers
+ * do what breaks it. */
+#include "events.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define WRITERS 16
+
+struct writers {
+    const char *schema;
+    _Atomic bool stop;
+    _Atomic int pids[WRITERS]; /* of their backends; 0: none now */
+    _Atomic long committed, aborted, lost;
+    pthread_t threads[WRITERS];
+    size_t started;
+};
+
+struct writer {
+    struct writers *all;
+    size_t index;
+    uint64_t seed;
+    PGconn *conn;
+};
+
+static bool run(struct writer *w, const char *sql)
+{
+    PGresult *const result = PQexec(w->conn, sql);
+    const ExecStatusType status = PQresultStatus(result);
+
+    PQclear(result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* What the server says when it is killed is expected here. */
+static void ignore_notice(void *ctx, const char *message)
+{
+    (void)ctx;
+    (void)message;
+}
+
+static void connect_writer(struct writer *w)
+{
+    char sql[128];
+
+    w->all->pids[w->index] = 0;
+    PQfinish(w->conn);
+    w->conn = PQconnectdb(getenv("FF_TEST_PG"));
+    (void)PQsetNoticeProcessor(w->conn, ignore_notice, NULL);
+    (void)snprintf(sql, sizeof sql, "SET search_path = %s", w->all->schema);
+    if (PQstatus(w->conn) == CONNECTION_OK && run(w, sql))
+        w->all->pids[w->index] = PQbackendPID(w->conn);
+    else
+        pause_us(20000);
+}
+
+/* Of kind worker: nothing else hangs on such an event. */
+static bool write_some(struct writer *w)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO ff_event (event_id, kind, type, at_ms, note) "
+                   "SELECT nextval('ff_event_id_seq'), 6, 1, 1, 'w%zu' FROM generate_series(1, %d)",
+                   w->index, (int)chance(&w->seed, 5) + 1);
+    return run(w, "BEGIN") && run(w, "SELECT pg_advisory_xact_lock_shared(ff_log_key())") &&
+           run(w, sql);
+}
+
+static void *writer_main(void *arg)
+{
+    struct writer *const w = arg;
+
+    while (!w->all->stop) {
+        if (PQstatus(w->conn) != CONNECTION_OK)
+            connect_writer(w);
+        if (!write_some(w)) {
+            w->all->lost++;
+            PQfinish(w->conn);
+            w->conn = NULL;
+            continue;
+        }
+        pause_us((long)chance(&w->seed, chance(&w->seed, 10) ? 8000 : 60000));
+        if (chance(&w->seed, 10) == 0)
+            w->all->aborted += run(w, "ROLLBACK");
+        else
+            w->all->committed += run(w, "COMMIT");
+    }
+    PQfinish(w->conn);
+    free(w);
+    return NULL;
+}
+
+static struct writers *start_writers(struct test *t)
+{
+    struct writers *const all = keep(t, sizeof *all);
+
+    all->schema = t->store->schema;
+    for (size_t i = 0; i < WRITERS; i++) {
+        struct writer *const w = calloc(1, sizeof *w);
+
+        if (!w)
+            abort();
+        *w = (struct writer){.all = all, .index = i, .seed = 88172645463325252u + i * 977};
+        if (pthread_create(&all->threads[i], NULL, writer_main, w) != 0)
+            abort();
+        all->started++;
+    }
+    return all;
+}
+
+static void stop_writers(struct writers *all)
+{
+    all->stop = true;
+    for (size_t i = 0; i < all->started; i++)
+        pthread_join(all->threads[i], NULL);
+}
+
+/* ---- the naive reader ---- */
+
+struct naive {
+    const char *schema;
+    _Atomic bool stop;
+    struct ids *ids;
+    pthread_t thread;
+};
+
+static void *naive_main(void *arg)
+{
+    struct naive *const naive = arg;
+    PGconn *const conn = PQconnectdb(getenv("FF_TEST_PG"));
+    long long last = 0;
+    char sql[256];
+
+    while (!naive->stop) {
+        PGresult *result;
+
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT event_id FROM %s.ff_event WHERE event_id > %lld "
+                       "ORDER BY event_id LIMIT 256",
+                       naive->schema, last);
+        result = PQexec(conn, sql);
+        for (int i = 0; i < PQntuples(result); i++) {
+            last = strtoll(PQgetvalue(result, i, 0), NULL, 10);
+            ids_add(naive->ids, last);
+        }
+        PQclear(result);
+        pause_us(1000);
+    }
+    PQfinish(conn);
+    return NULL;
+}
+
+/* ---- runs ---- */
+
+static const char all_of_them[] = "SELECT event_id FROM ff_event ORDER BY event_id";
+
+struct run_of {
+    struct other other;
+    struct ff_subscription *sub;
+    struct tally tally;
+    struct writers *writers;
+};
+
+static void begin(struct test *t, struct run_of *r)
+{
+    *r = (struct run_of){0};
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    other_open(t, &r->other);
+    r->tally.ids = ids_new(t);
+    r->sub = given_subscribed(t, NULL, "start");
+    r->writers = start_writers(t);
+}
+
+static void follow_for(struct test *t, struct run_of *r, int64_t ms)
+{
+    for (const int64_t until_ms = test_mono_ms() + ms; test_mono_ms() < until_ms;)
+        (void)take_once(t, r->sub, 0, 20, &r->tally);
+}
+
+/* Every event there is has been delivered, in order, and none twice. */
+static void finish(struct test *t, struct run_of *r)
+{
+    struct ids *const truth = ids_new(t);
+
+    stop_writers(r->writers);
+    take_until(t, r->sub, &r->tally, log_end(t));
+    ids_read(t, &r->other, all_of_them, truth);
+    EXPECT_IDS(t, truth, r->tally.ids);
+    (void)printf("# %zu events of %ld commits, %ld aborts, %ld lost\n", truth->count,
+                 (long)r->writers->committed, (long)r->writers->aborted, (long)r->writers->lost);
+}
+
+static void sixteen_writers(struct test *t)
+{
+    struct naive *const naive = keep(t, sizeof *naive);
+    struct ids *const truth = ids_new(t);
+    struct run_of r;
+
+    begin(t, &r);
+    naive->schema = t->store->schema;
+    naive->ids = ids_new(t);
+    if (pthread_create(&naive->thread, NULL, naive_main, naive) != 0)
+        abort();
+    follow_for(t, &r, is_full_run() ? 60000 : 20000);
+    finish(t, &r);
+    naive->stop = true;
+    pthread_join(naive->thread, NULL);
+    EXPECT_INT(t, 0, r.tally.disconnected);
+    EXPECT(t, r.writers->aborted > 20);
+    ids_read(t, &r.other, all_of_them, truth);
+    (void)printf("# the naive reader missed %zu of %zu\n", truth->count - naive->ids->count,
+                 truth->count);
+    EXPECT(t, naive->ids->count < truth->count * 9 / 10); /* or the writers prove nothing */
+}
+
+/* Transactions that have nothing to do with the log do not hold it up, wherever they are. */
+static void foreign_transactions(struct test *t)
+{
+    struct other here, watch;
+    struct run_of r;
+    PGconn *elsewhere;
+    char url[512], sql[128];
+    size_t before;
+    long key;
+
+    begin(t, &r);
+    other_open(t, &here);
+    other_open(t, &watch);
+    (void)other_says(t, &watch, "SET search_path = @");
+    key = other_says(t, &watch, "SELECT ff_log_key()");
+    (void)other_says(t, &here, "BEGIN");
+    (void)other_says(t, &here, "SELECT txid_current()");
+    (void)other_says(t, &here, "SELECT pg_advisory_xact_lock(4711)");
+    PQclear(PQexec(watch.conn, "CREATE DATABASE ff_elsewhere"));
+    (void)snprintf(url, sizeof url, "dbname=ff_elsewhere user=postgres host=%s port=5432",
+                   getenv("FF_TEST_PG_DIR"));
+    elsewhere = PQconnectdb(url);
+    (void)snprintf(sql, sizeof sql, "SELECT pg_advisory_lock_shared(%ld)", key);
+    PQclear(PQexec(elsewhere, sql));
+    EXPECT_INT(
+        t, 1,
+        other_says(t, &watch,
+                   "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database "
+                   "WHERE locktype = 'advisory' AND datname = 'ff_elsewhere'"));
+    follow_for(t, &r, 1000);
+    before = r.tally.ids->count;
+    follow_for(t, &r, 4000);
+    EXPECT(t, r.tally.ids->count > before + 100); /* it moves on while they sit there */
+    finish(t, &r);
+    PQfinish(elsewhere);
+}
+
+/* Writers whose backends are ended between their ids and their commit. */
+static void terminated_writers(struct test *t)
+{
+    struct run_of r;
+    uint64_t seed = 99;
+
+    begin(t, &r);
+    for (int i = 0; i < 40; i++) {
+        follow_for(t, &r, 100);
+        (void)other_says(t, &r.other, "SELECT pg_terminate_backend(%d)",
+                         (int)r.writers->pids[chance(&seed, WRITERS)]);
+    }
+    finish(t, &r);
+    EXPECT(t, r.writers->lost > 5);
+}
+
+static void reconnect(struct test *t, struct run_of *r)
+{
+    WAIT_UNTIL_FOR(t, (PQreset(r->other.conn), PQstatus(r->other.conn) == CONNECTION_OK), 60000);
+}
+
+/* A backend that dies takes all sessions of the server with it, ours too. */
+static void killed_backend(struct test *t)
+{
+    struct run_of r;
+
+    begin(t, &r);
+    for (int i = 0; i < 2; i++) {
+        int pid = 0;
+
+        follow_for(t, &r, 1500);
+        WAIT_UNTIL(t, (pid = r.writers->pids[i]) > 0);
+        EXPECT_INT(t, 0, kill(pid, SIGKILL));
+        follow_for(t, &r, 1500);
+        reconnect(t, &r);
+    }
+    finish(t, &r);
+    EXPECT(t, r.tally.disconnected > 0);
+}
+
+static void restarted_server(struct test *t)
+{
+    struct run_of r;
+
+    begin(t, &r);
+    follow_for(t, &r, 2000);
+    server_stop(t);
+    follow_for(t, &r, 500);
+    server_start(t);
+    follow_for(t, &r, 3000);
+    reconnect(t, &r);
+    finish(t, &r);
+    EXPECT(t, r.tally.disconnected > 0);
+}
+
+/* Ids from one row: the order of the log is the order of its commits. */
+static void serial_log(struct test *t)
+{
+    struct run_of r = {0};
+    struct ids *const truth = ids_new(t);
+    char url[1100];
+
+    (void)snprintf(url, sizeof url, "%s&log=serial", t->url);
+    EXPECT_OK(t, ff_open(url, NULL, &t->client, &t->err));
+    other_open(t, &r.other);
+    r.tally.ids = ids_new(t);
+    r.sub = given_subscribed(t, NULL, "start");
+    for (int i = 0; i < 50; i++)
+        (void)given_completed(t);
+    take_until(t, r.sub, &r.tally, log_end(t));
+    ids_read(t, &r.other, all_of_them, truth);
+    EXPECT(t, truth->count >= 100);
+    EXPECT_IDS(t, truth, r.tally.ids);
+    (void)other_says(t, &r.other, "SET search_path = @");
+    EXPECT_INT(t, 1,
+               other_says(t, &r.other,
+                          "SELECT count(*) FROM ff_meta WHERE name = "
+                          "'log_counter'"));
+}
+
+/* ---- two processes ---- */
+
+int child_works(const char *url, int fd)
+{
+    struct ff_client *client = NULL;
+
+    if (ff_open(url, NULL, &client, NULL) != FF_OK || write(fd, "\n", 1) != 1)
+        return 1;
+    for (;;) {
+        struct ff_submission s = submission();
+        struct ff_claim_request r = claim_request();
+        FF_AUTO(ff_answer_free) struct ff_tasks tasks = {0};
+        struct ff_submitted made;
+        struct ff_task_result result;
+        struct ff_error error;
+
+        (void)!ff_submit(client, &s, 1, &made, &error);
+        if (ff_claim(client, &r, &tasks, &error) != FF_OK || !tasks.count)
+            continue;
+        const struct ff_completion done = {.lease = ff_task_lease(&tasks.items[0])};
+        (void)!ff_complete(client, &done, 1, &result, &error);
+        if (write(fd, ".", 1) != 1)
+            return 0;
+    }
+}
+
+static void two_processes(struct test *t)
+{
+    struct run_of r;
+    char byte;
+    int fd, pid;
+
+    begin(t, &r);
+    pid = child_start(t, "work", t->url, &fd);
+    for (int i = 0; i < 100; i++) {
+        if (read(fd, &byte, 1) != 1)
+            FAIL(t, "the other process ended");
+        (void)given_completed(t);
+        (void)take_once(t, r.sub, 0, 0, &r.tally);
+    }
+    child_kill(pid);
+    (void)close(fd);
+    finish(t, &r);
+}
+
+const struct plain_case log_cases[] = {
+    {"log/sixteen_writers_and_nothing_is_missed", TEST_STORE_POSTGRES, sixteen_writers, false},
+    {"log/foreign_transactions_do_not_matter", TEST_STORE_POSTGRES, foreign_transactions, false},
+    {"log/writers_are_terminated", TEST_STORE_POSTGRES, terminated_writers, false},
+    {"log/a_backend_is_killed", TEST_STORE_POSTGRES, killed_backend, false},
+    {"log/the_server_is_restarted", TEST_STORE_POSTGRES, restarted_server, false},
+    {"log/two_processes", TEST_STORE_POSTGRES, two_processes, false},
+    {"log/serial_numbers", TEST_STORE_POSTGRES, serial_log, false},
+    {0},
+};

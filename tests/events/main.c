@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * main.c -- runs the cases of this ring, and the small things they share.
+ *
+ * ff-events [PART-OF-A-NAME...]. Read first: README.md. */
+#include "events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+
+#include "base/banned.h"
+
+static const struct plain_case *const tables[] = {log_cases, crowd_cases, failover_cases};
+
+/* ---- ids ---- */
+
+static void ids_release(void *memory)
+{
+    free(((struct ids *)memory)->items);
+}
+
+struct ids *ids_new(struct test *t)
+{
+    return keep_until(t, sizeof(struct ids), ids_release);
+}
+
+void ids_add(struct ids *ids, int64_t id)
+{
+    if (ids->count == ids->cap) {
+        ids->cap = ids->cap ? ids->cap * 2 : 1024;
+        ids->items = realloc(ids->items, ids->cap * sizeof *ids->items);
+        if (!ids->items)
+            abort();
+    }
+    ids->items[ids->count++] = id;
+}
+
+void ids_read(struct test *t, struct other *other, const char *sql, struct ids *ret)
+{
+    char text[1024];
+    PGresult *result;
+
+    (void)snprintf(text, sizeof text, "SET search_path = %s", other->schema);
+    PQclear(PQexec(other->conn, text));
+    result = PQexec(other->conn, sql);
+    for (int i = 0; i < PQntuples(result); i++)
+        ids_add(ret, strtoll(PQgetvalue(result, i, 0), NULL, 10));
+    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+        PQclear(result);
+        FAIL(t, "%s: %s", sql, PQerrorMessage(other->conn));
+    }
+    PQclear(result);
+}
+
+void expect_ids(struct test *t, const char *file, int line, const struct ids *want,
+                const struct ids *got)
+{
+    for (size_t i = 0; i < want->count || i < got->count; i++) {
+        if (i < want->count && i < got->count && want->items[i] == got->items[i])
+            continue;
+        test_fail(t, file, line, "number %zu of %zu is %lld, not %lld (%zu were wanted)", i,
+                  got->count, i < got->count ? (long long)got->items[i] : -1LL,
+                  i < want->count ? (long long)want->items[i] : -1LL, want->count);
+    }
+}
+
+/* ---- following ---- */
+
+bool take_once(struct test *t, struct ff_subscription *sub, size_t max, int64_t timeout_ms,
+               struct tally *tally)
+{
+    struct ff_delivery delivery = {0};
+    const ff_status status = ff_subscription_next(sub, max, timeout_ms, &delivery, &t->err);
+    bool came;
+
+    if (status != FF_OK)
+        FAIL(t, "next: %s", t->err.message);
+    came = delivery.count || delivery.notice;
+    for (size_t i = 0; i < delivery.count; i++)
+        ids_add(tally->ids, delivery.items[i].event_id);
+    if (delivery.notice) {
+        tally->disconnected += strcmp(delivery.notice, "disconnected") == 0;
+        tally->resets += strcmp(delivery.notice, "reset") == 0;
+        tally->gaps += strcmp(delivery.notice, "gap") == 0;
+    }
+    (void)snprintf(tally->cursor, sizeof tally->cursor, "%s", delivery.cursor);
+    ff_answer_free(&delivery);
+    return came;
+}
+
+void take_until(struct test *t, struct ff_subscription *sub, struct tally *tally, const char *end)
+{
+    const int64_t until_ms = test_mono_ms() + 60000;
+
+    do {
+        if (!take_once(t, sub, 0, 50, tally) && test_mono_ms() > until_ms)
+            FAIL(t, "stays at %s, the log ends at %s", tally->cursor, end);
+    } while (strcmp(tally->cursor, end) < 0);
+}
+
+/* ---- chance ---- */
+
+uint32_t chance(uint64_t *seed, uint32_t below)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (uint32_t)(*seed >> 33) % below;
+}
+
+void pause_us(long us)
+{
+    const struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* The engine's complaints about what is done to it. */
+static void ignore(void *ctx, enum ff_log_level level, struct ff_str line)
+{
+    (void)ctx;
+    (void)level;
+    (void)line;
+}
+
+static void end(struct test *t)
+{
+    (void)t;
+    others_done();
+}
+
+int main(int argc, char **argv)
+{
+    const struct plain_ring ring = {.name = "events",
+                                    .tables = tables,
+                                    .table_count = sizeof tables / sizeof tables[0],
+                                    .at_last = end};
+
+    if (!getenv("FF_TEST_LOUD"))
+        ff_log_set_sink(ignore, NULL);
+    if (argc == 5 && !strcmp(argv[1], "--child"))
+        return child_works(argv[3], (int)strtol(argv[4], NULL, 10));
+    return run_cases(&ring, (const char *const *)(argv + 1), (size_t)(argc - 1));
+}
