@@ -114,8 +114,10 @@ FF_API bool ff_status_retryable(ff_status status);
 /* ---- opening ----------------------------------------------------------------------------------
  *
  * ff_open("sqlite:work.db" | "sqlite::memory:" | "postgres://...") runs the whole engine inside
- * this process: executors, timers, scanners. Any number of threads may use one client; any number
- * of processes may open one store. A client must not be used after fork(). */
+ * this process: executors, timers, scanners. ff_open("http://host:port" | "https://...") gives the
+ * same calls through a server; those that need the store itself answer FF_UNSUPPORTED. Any number
+ * of threads may use one client; any number of processes may open one store. A client must not be
+ * used after fork(). */
 
 struct ff_client;
 
@@ -132,6 +134,7 @@ struct ff_options {
     const char *event_renewals; /* "sampled" (default), "all", "none" */
     const char *scan_ns;        /* restrict timers and scanners to one namespace ... */
     const char *scan_instance;  /* ... and to one instance tag */
+    const char *token;          /* of a server; default: FF_TOKEN of the environment */
     int64_t event_retention_ms; /* events are kept this long; 7 days */
     int64_t event_count_max;    /* and about so many of them; no limit */
 };

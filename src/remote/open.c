@@ -58,7 +58,7 @@ static const struct ff_calls remote_calls = {
 ff_status ff_remote_open(const char *url, const struct ff_options *options,
                          struct ff_client **ret_client, struct ff_error *reterr)
 {
-    const char *const token = getenv("FF_TOKEN"); /* never in a url: those are logged */
+    const char *const token = options->token ? options->token : getenv("FF_TOKEN");
 
     if (options->timeout_ms < 0 || options->timeout_ms > FF_DURATION_MS_MAX)
         return ff_fail_field(reterr, FF_INVALID, "timeout_ms", "timeout_ms is out of range");

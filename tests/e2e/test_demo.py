@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_demo -- what make run shows: the flow goes on although its server is killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+FF = os.environ.get("FF_TEST_FF") or os.path.join(ROOT, "build", "asan", "ff")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Demo(unittest.TestCase):
+    def test_the_flow_survives_its_server(self):
+        with tempfile.TemporaryDirectory() as place:
+            env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+            env.update(FF_DEMO_FF=FF, FF_DEMO_DIR=place, FF_DEMO_ONCE="yes",
+                       FF_LISTEN=f"127.0.0.1:{free_port()}")
+            with subprocess.Popen([os.path.join(ROOT, "tools", "run-demo")], env=env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as demo:
+                said = b""
+                while b"the flow is running" not in said:
+                    line = demo.stdout.readline()
+                    self.assertTrue(line, said.decode())
+                    said += line
+                with open(os.path.join(place, "server.pid"), encoding="ascii") as pid:
+                    os.kill(int(pid.read()), signal.SIGKILL)
+                rest, _ = demo.communicate(timeout=60)
+            self.assertEqual(0, demo.returncode, (said + rest).decode())
+            self.assertIn(b"the server has died", rest)
+            self.assertIn(b"completed: 5 completed, 1 cancelled", rest)
+
+
+if __name__ == "__main__":
+    unittest.main()
