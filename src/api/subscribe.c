@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "engine/wait.h"
+#include "base/wait.h"
 
 #include "base/banned.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wait.h"
 #include "engine/follow.h"
-#include "engine/wait.h"
 
 #include <pthread.h>
 

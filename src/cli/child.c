@@ -187,7 +187,7 @@ static void keep_err(struct ff_child *child, const char *data, size_t len)
 /* Everything that is there now. */
 static void hear(struct running *run, int which)
 {
-    char data[16384];
+    char data[8192];
     ssize_t got;
 
     while (run->fds[which].fd >= 0) {

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/wait.h"
 #include "engine/engine-int.h"
-#include "engine/wait.h"
 
 #include "base/banned.h"
 

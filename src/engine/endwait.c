@@ -4,7 +4,7 @@
  *
  * A wait begins with the first head that was asked for after it came; from then on it sees every
  * event. Only then its row is looked at, once: what ended before that shows there, what ends later
- * is seen. Rows are never polled. Tests: tests/unit/test_tail.c, tests/conformance/wait.c. */
+ * is seen. Rows are never polled. Tests: tests/unit/test_tail.c, tests/conformance/event_wait.c. */
 #include "engine/follow.h"
 
 #include "base/alloc.h"

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/wait.h"
 #include "engine/engine-int.h"
-#include "engine/wait.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "engine/wait.h"
+#include "base/wait.h"
 
 #include "base/banned.h"
 

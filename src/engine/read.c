@@ -5,8 +5,8 @@
  * Tests: tests/unit/test_engine.c, tests/conformance. */
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/wait.h"
 #include "engine/engine-int.h"
-#include "engine/wait.h"
 
 #include "base/banned.h"
 

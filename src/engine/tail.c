@@ -20,8 +20,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/wait.h"
 #include "engine/engine-int.h"
-#include "engine/wait.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"

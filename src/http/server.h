@@ -15,7 +15,7 @@ struct ff_server_options {
     const char *listen;       /* "127.0.0.1:9090"; port 0: any */
     const char *const *hosts; /* further names that a Host header may say */
     size_t host_count;
-    const struct ff_tokens *tokens;  /* none: everybody may do everything, on loopback only */
+    const struct ff_tokens *tokens;  /* never NULL; empty: all may do all, on loopback only */
     struct ff_str tls_cert, tls_key; /* PEM, with a NUL behind; ptr NULL: no TLS */
     int64_t body_bytes_max;          /* 0: FF_HTTP_BODY_BYTES_MAX */
     int64_t connections_max;         /* 0: FF_HTTP_CONNECTIONS_MAX */

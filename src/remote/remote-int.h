@@ -3,7 +3,7 @@
  * remote-int.h -- what the files of src/remote share: a server, a request, its answer.
  *
  * Only src/remote includes it. Read first: src/remote/README.md. Tests: tests/conformance --store
- * http, tests/unit/test_remote.c. */
+ * http. */
 #ifndef FF_REMOTE_REMOTE_INT_H
 #define FF_REMOTE_REMOTE_INT_H
 

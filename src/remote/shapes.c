@@ -4,7 +4,7 @@
  *
  * The writers are src/api/json-write.c, json-info.c and json-flow.c: a member added there and in
  * the public struct gets a line here. Lists of answers hold their memory first, then the rest.
- * Tests: tests/unit/test_remote.c, tests/conformance --store http. */
+ * Tests: tests/conformance --store http. */
 #include "remote/remote-int.h"
 
 #include <string.h>

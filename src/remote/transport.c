@@ -5,7 +5,7 @@
  * A handle of libcurl holds one connection and serves one call at a time; the free ones wait in a
  * list. A body is sent by a callback that cannot rewind: libcurl would otherwise send a request a
  * second time by itself when a kept connection breaks, and nobody could tell whether it was done
- * twice. Read first: src/remote/README.md. Tests: tests/e2e/test_remote.py. */
+ * twice. Read first: src/remote/README.md. Tests: tests/conformance --store http. */
 #include "remote/remote-int.h"
 
 #include <curl/curl.h>
