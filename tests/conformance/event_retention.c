@@ -39,6 +39,7 @@ FF_CONFORMANCE(event_retention, options_out_of_range_are_refused)
     struct ff_options options = {.size = sizeof options, .event_retention_ms = -1};
     struct ff_client *client = NULL;
 
+    needs_store(t, "options of the engine");
     EXPECT_REFUSED(t, FF_INVALID, "event_retention_ms",
                    ff_open(t->url, &options, &client, &t->err));
     options = (struct ff_options){.size = sizeof options, .event_count_max = -1};
