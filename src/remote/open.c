@@ -54,12 +54,39 @@ static const struct ff_calls remote_calls = {
     .scanners = ff_remote_scanners,
 };
 
+/* What only an engine can follow; a server has options of its own. */
+static const char *engine_option(const struct ff_options *options)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {
+        {"executors", options->executors != 0},
+        {"retention_ms", options->retention_ms != 0},
+        {"instance_tag", options->instance_tag != NULL},
+        {"event_renewals", options->event_renewals != NULL},
+        {"scan_ns", options->scan_ns != NULL},
+        {"scan_instance", options->scan_instance != NULL},
+        {"event_retention_ms", options->event_retention_ms != 0},
+        {"event_count_max", options->event_count_max != 0},
+    };
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(all); i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
 /* Nothing is asked yet: a server that is away says so at the first call. */
 ff_status ff_remote_open(const char *url, const struct ff_options *options,
                          struct ff_client **ret_client, struct ff_error *reterr)
 {
     const char *const token = options->token ? options->token : getenv("FF_TOKEN");
+    const char *const not_ours = engine_option(options);
 
+    if (not_ours)
+        return ff_fail_field(reterr, FF_UNSUPPORTED, not_ours,
+                             "%s belongs to the server, not to its clients", not_ours);
     if (options->timeout_ms < 0 || options->timeout_ms > FF_DURATION_MS_MAX)
         return ff_fail_field(reterr, FF_INVALID, "timeout_ms", "timeout_ms is out of range");
     struct ff_client *const client = ff_calloc(1, sizeof *client);

@@ -96,6 +96,21 @@ FF_CONFORMANCE(store_open, options_have_limits)
     EXPECT_OK(t, when_opened(t, t->url, &o));
 }
 
+/* What cannot be followed is not ignored. */
+FF_CONFORMANCE(store_open, servers_have_their_own_options)
+{
+    const struct ff_options of_engine[] = {
+        {.size = sizeof of_engine[0], .executors = 1},
+        {.size = sizeof of_engine[0], .scan_ns = "a"},
+        {.size = sizeof of_engine[0], .event_count_max = 1000},
+    };
+    static const char *const names[] = {"executors", "scan_ns", "event_count_max"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        EXPECT_REFUSED(t, FF_UNSUPPORTED, names[i],
+                       when_opened(t, "http://127.0.0.1:1", &of_engine[i]));
+}
+
 FF_CONFORMANCE(store_open, older_callers_shorter_options_do)
 {
     const struct ff_options o = {.size = offsetof(struct ff_options, executors)};
