@@ -7,53 +7,29 @@
  * retention of executions never shortens a window. A duplicate whose first execution is no longer
  * kept is answered with its id and the state FF_NULL32, shown as "gone". Tests:
  * tests/unit/test_submit.c. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
 #include "ops/birth.h"
+#include "ops/dedup.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
 
 #include "base/banned.h"
 
-#define KEY_TEXT_BYTES (FF_KEY_BYTES_MAX + 3)
-
-struct dedup_key {
-    struct ff_dedup row;
-    char text[KEY_TEXT_BYTES];
-};
-
-static void key_of_idempotency(const struct ff_submit_in *in, struct dedup_key *ret)
-{
-    const int len =
-        snprintf(ret->text, sizeof ret->text, "k:" FF_STR_FMT, FF_STR_ARG(in->idempotency_key));
-
-    ret->row = (struct ff_dedup){.namespace = in->namespace, .dedup_key = {ret->text, (size_t)len}};
-}
-
-static void key_of_id(const struct ff_submit_in *in, struct dedup_key *ret)
-{
-    char uuid[FF_UUID_TEXT_BYTES];
-    const int len =
-        snprintf(ret->text, sizeof ret->text, "i:%s", ff_uuid_format(in->id.uuid, uuid));
-
-    ret->row = (struct ff_dedup){.namespace = FF_STR(""), .dedup_key = {ret->text, (size_t)len}};
-}
-
 void ff_execution_submit_need(struct ff_work *work, struct ff_submit_in *in)
 {
-    struct dedup_key key;
+    struct ff_dedup_key key;
 
     if (in->own_id) {
-        key_of_id(in, &key);
+        ff_dedup_by_id('i', in->id.uuid, &key);
         ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
         ff_work_lock_execution(work, in->id);
     }
     if (!ff_str_is_null(in->idempotency_key)) {
-        key_of_idempotency(in, &key);
+        ff_dedup_by_key('k', in->namespace, in->idempotency_key, &key);
         ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
     }
     ff_birth_need(work, in);
@@ -87,20 +63,6 @@ static ff_status duplicate(struct ff_work *work, struct ff_submit_in *in,
     return FF_OK;
 }
 
-/* Takes the key for this execution: a new row, or one whose window is over. */
-static void take_key(struct ff_work *work, const struct ff_submit_in *in,
-                     const struct dedup_key *key, struct ff_dedup *row)
-{
-    if (row)
-        ff_work_edit(work, row);
-    else
-        row = ff_work_insert(work, FF_TABLE_DEDUP, &key->row);
-    row->partition_key = in->id.partition;
-    row->execution_id = in->id.uuid;
-    row->hash = hash_of(in);
-    row->expires_at_ms = ff_add_i64_clamped(work->now_ms, in->policy.dedup_window_ms);
-}
-
 static bool is_leaving(struct ff_work *work, const struct ff_submit_in *in)
 {
     const struct ff_execution key = {.partition_key = in->id.partition,
@@ -120,20 +82,20 @@ static void create(struct ff_work *work, const struct ff_submit_in *in, struct f
 ff_status ff_execution_submit_apply(struct ff_work *work, struct ff_submit_in *in,
                                     struct ff_submit_out *out, struct ff_error *reterr)
 {
-    struct dedup_key by_key;
-    struct dedup_key by_id;
+    struct ff_dedup_key by_key;
+    struct ff_dedup_key by_id;
     struct ff_dedup *key_row = NULL;
     struct ff_dedup *id_row = NULL;
     const struct ff_execution *there = NULL;
 
     if (!ff_str_is_null(in->idempotency_key)) {
-        key_of_idempotency(in, &by_key);
+        ff_dedup_by_key('k', in->namespace, in->idempotency_key, &by_key);
         key_row = ff_work_row(work, FF_TABLE_DEDUP, &by_key.row);
         if (key_row && key_row->expires_at_ms > work->now_ms)
             return duplicate(work, in, key_row, out, reterr);
     }
     if (in->own_id) {
-        key_of_id(in, &by_id);
+        ff_dedup_by_id('i', in->id.uuid, &by_id);
         id_row = ff_work_row(work, FF_TABLE_DEDUP, &by_id.row);
         if (id_row && id_row->expires_at_ms > work->now_ms)
             return duplicate(work, in, id_row, out, reterr);
@@ -151,9 +113,9 @@ ff_status ff_execution_submit_apply(struct ff_work *work, struct ff_submit_in *i
         return FF_AGAIN;
     FF_TRY(ff_birth_check(work, in, reterr));
     if (!ff_str_is_null(in->idempotency_key))
-        take_key(work, in, &by_key, key_row);
+        ff_dedup_take(work, &by_key, key_row, in->id, hash_of(in), in->policy.dedup_window_ms);
     if (in->own_id)
-        take_key(work, in, &by_id, id_row);
+        ff_dedup_take(work, &by_id, id_row, in->id, hash_of(in), in->policy.dedup_window_ms);
     create(work, in, out);
     return FF_OK;
 }

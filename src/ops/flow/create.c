@@ -5,7 +5,6 @@
  * Keys live in ff_dedup: "f:<idempotency key>" per namespace, "g:<uuid>" for ids the caller made
  * itself, under the empty namespace. A node with incoming edges is born blocked; nothing else ever
  * makes a node wait, so none can start too early. Tests: tests/unit/test_cascade.c. */
-#include <stdio.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -14,48 +13,25 @@
 #include "model/events.h"
 #include "ops/birth.h"
 #include "ops/cascade.h"
+#include "ops/dedup.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
 
 #include "base/banned.h"
 
-#define KEY_TEXT_BYTES (FF_KEY_BYTES_MAX + 3)
-
-struct dedup_key {
-    struct ff_dedup row;
-    char text[KEY_TEXT_BYTES];
-};
-
-static void key_of_idempotency(const struct ff_flow_create_in *in, struct dedup_key *ret)
-{
-    const int len =
-        snprintf(ret->text, sizeof ret->text, "f:" FF_STR_FMT, FF_STR_ARG(in->idempotency_key));
-
-    ret->row = (struct ff_dedup){.namespace = in->namespace, .dedup_key = {ret->text, (size_t)len}};
-}
-
-static void key_of_id(const struct ff_flow_create_in *in, struct dedup_key *ret)
-{
-    char uuid[FF_UUID_TEXT_BYTES];
-    const int len =
-        snprintf(ret->text, sizeof ret->text, "g:%s", ff_uuid_format(in->flow_id, uuid));
-
-    ret->row = (struct ff_dedup){.namespace = FF_STR(""), .dedup_key = {ret->text, (size_t)len}};
-}
-
 void ff_flow_create_need(struct ff_work *work, struct ff_flow_create_in *in)
 {
-    struct dedup_key key;
+    struct ff_dedup_key key;
 
     if (in->own_id) {
         const struct ff_flow flow = ff_flow_key(in->flow_id);
 
-        key_of_id(in, &key);
+        ff_dedup_by_id('g', in->flow_id, &key);
         ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
         ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);
     }
     if (!ff_str_is_null(in->idempotency_key)) {
-        key_of_idempotency(in, &key);
+        ff_dedup_by_key('f', in->namespace, in->idempotency_key, &key);
         ff_work_want(work, FF_TABLE_DEDUP, &key.row, FF_WANT_LOCK);
     }
     if (in->taken) {
@@ -107,16 +83,11 @@ static ff_status duplicate(struct ff_work *work, struct ff_flow_create_in *in,
 }
 
 static void take_key(struct ff_work *work, const struct ff_flow_create_in *in,
-                     const struct dedup_key *key, struct ff_dedup *row)
+                     const struct ff_dedup_key *key, struct ff_dedup *row)
 {
-    if (row)
-        ff_work_edit(work, row);
-    else
-        row = ff_work_insert(work, FF_TABLE_DEDUP, &key->row);
-    row->partition_key = ff_flow_partition(in->flow_id);
-    row->execution_id = in->flow_id;
-    row->hash = hash_of(in);
-    row->expires_at_ms = ff_add_i64_clamped(work->now_ms, work->settings->dedup_window_ms);
+    const struct ff_exec_id owner = {ff_flow_partition(in->flow_id), in->flow_id};
+
+    ff_dedup_take(work, key, row, owner, hash_of(in), work->settings->dedup_window_ms);
 }
 
 static struct ff_flow *insert_flow(struct ff_work *work, const struct ff_flow_create_in *in)
@@ -178,13 +149,13 @@ ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *i
                                struct ff_flow_create_out *out, struct ff_error *reterr)
 {
     const struct ff_flow flow_key = ff_flow_key(in->flow_id);
-    struct dedup_key by_key;
-    struct dedup_key by_id;
+    struct ff_dedup_key by_key;
+    struct ff_dedup_key by_id;
     struct ff_dedup *key_row = NULL;
     struct ff_dedup *id_row = NULL;
 
     if (!ff_str_is_null(in->idempotency_key)) {
-        key_of_idempotency(in, &by_key);
+        ff_dedup_by_key('f', in->namespace, in->idempotency_key, &by_key);
         key_row = ff_work_row(work, FF_TABLE_DEDUP, &by_key.row);
         if (key_row && key_row->expires_at_ms > work->now_ms)
             return duplicate(work, in, key_row, out, reterr);
@@ -192,7 +163,7 @@ ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *i
     if (in->own_id) {
         const struct ff_flow *const there = ff_work_row(work, FF_TABLE_FLOW, &flow_key);
 
-        key_of_id(in, &by_id);
+        ff_dedup_by_id('g', in->flow_id, &by_id);
         id_row = ff_work_row(work, FF_TABLE_DEDUP, &by_id.row);
         if (id_row && id_row->expires_at_ms > work->now_ms)
             return duplicate(work, in, id_row, out, reterr);
