@@ -16,10 +16,11 @@
 
 #include "base/banned.h"
 
-#define CROWD      100
-#define SLOW_EVERY 5
-#define WORKERS    3
-#define WORK_MS    6000
+#define CROWD       100
+#define SLOW_EVERY  5
+#define WORKERS     3
+#define WORK_MS     6000
+#define PATIENCE_MS 120000 /* of a reader whose show does not end, because something failed */
 
 static const char *const kinds[] = {"completion", "lease", "operator"};
 static const int kind_codes[] = {1, 2, 4};
@@ -28,6 +29,7 @@ static const char *const namespaces[] = {"a", "b"};
 struct show {
     _Atomic bool over;
     char end[FF_CURSOR_BYTES]; /* set before `over` */
+    int64_t patience_until_ms;
 };
 
 struct reader {
@@ -76,6 +78,7 @@ static void read_all(struct test *t, size_t index, void *ctx)
         struct ff_subscription *sub = NULL;
 
         r->comings++;
+        EXPECT(t, test_mono_ms() < r->show->patience_until_ms);
         EXPECT_OK(t, ff_subscribe(t->client, &r->filter, r->tally.cursor, &sub, &t->err));
         do {
             (void)take_once(t, sub, slow && !r->show->over ? 1 : 0, 50, &r->tally);
@@ -118,6 +121,7 @@ static void hundred_subscribers(struct test *t)
 
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     other_open(t, &other);
+    show->patience_until_ms = test_mono_ms() + PATIENCE_MS;
     for (size_t i = 0; i < CROWD; i++) {
         readers[i] = (struct reader){.show = show, .index = i, .seed = 1000003 + i * 7919};
         readers[i].tally.ids = ids_new(t);
