@@ -142,6 +142,8 @@ class Tokens(unittest.TestCase):
                 self.assertEqual(201, http.post("/v1/executions", body).status)
                 body["input"] = "y" * 160
                 self.assertEqual(413, http.post("/v1/executions", body).status)
+                # a request is logged after its answer has been sent
+                wait_for("three lines of log", lambda: server.log().count('"status"') == 3)
                 lines = [json.loads(line) for line in server.log().splitlines()]
                 self.assertEqual([401, 201, 413], [l["status"] for l in lines if "status" in l])
 
