@@ -257,9 +257,11 @@ FF_CONFORMANCE(event_subscribe, crowd_needs_no_connections)
 /* Another process, or another client, is heard too. */
 FF_CONFORMANCE(event_subscribe, hears_of_other_clients)
 {
+    const char *const kind = "lease"; /* the worker is registered some time */
+    const struct ff_event_filter filter = events_of_kind(&kind);
     struct ff_client *const other = another_client(t, NULL);
     struct ff_client *const mine = t->client;
-    struct ff_subscription *const sub = given_subscribed(t, NULL, NULL);
+    struct ff_subscription *const sub = given_subscribed(t, &filter, NULL);
     struct held held;
 
     t->client = other;
