@@ -122,6 +122,14 @@ static ff_status bad_line(struct ff_error *reterr, const char *source, size_t li
     return ff_fail(reterr, FF_INVALID, "%s, line %zu: %s", source, line, what);
 }
 
+static bool has_token(const struct ff_tokens *tokens, struct ff_str name)
+{
+    for (size_t i = 0; i < tokens->count; i++)
+        if (ff_str_eq(ff_str_of(tokens->items[i].name), name))
+            return true;
+    return false;
+}
+
 static ff_status token_of(struct ff_tokens *tokens, struct ff_str line, const char *source,
                           size_t number, struct ff_error *reterr)
 {
@@ -132,6 +140,8 @@ static ff_status token_of(struct ff_tokens *tokens, struct ff_str line, const ch
     if (!name.len || name.len > FF_NAMESPACE_BYTES_MAX || !ff_str_is_printable_ascii(name))
         return bad_line(reterr, source, number,
                         "a token has a name of at most 128 printable characters");
+    if (has_token(tokens, name)) /* idempotency keys belong to the name */
+        return bad_line(reterr, source, number, "another token has this name");
     if (secret.len < FF_HTTP_TOKEN_BYTES_MIN || secret.len > FF_HTTP_TOKEN_BYTES_MAX ||
         !ff_str_is_printable_ascii(secret))
         return bad_line(reterr, source, number, "a token has 16 to 512 printable characters");

@@ -189,9 +189,10 @@ static bool stream_step(struct ff_request *request)
     struct ff_follow *const follow = reading->follow;
     struct ff_error error;
     struct ff_str text = {0};
+    struct ff_followed taken;
+    char cursor[19];
 
     for (;;) {
-        struct ff_followed taken;
         ff_status status = ff_follow_take(follow, &request->arena, reading->limit, &taken, &error);
 
         if (status == FF_OK)
@@ -204,6 +205,10 @@ static bool stream_step(struct ff_request *request)
             return ff_answer_fail(request, FF_CLOSED, NULL, "the server is stopping");
         if (ff_request_wait(request, never_mind, INT64_MAX))
             return false;
+    }
+    if (!text.len) { /* nothing to tell yet: who is cut off now goes on from here */
+        ff_event_cursor(taken.cursor, cursor);
+        text = ff_arena_printf(&request->arena, "id: %s\n\n", cursor);
     }
     text = ff_arena_printf(&request->arena, "retry: 1000\n: \n\n" FF_STR_FMT, FF_STR_ARG(text));
     if (!text.ptr)

@@ -115,7 +115,8 @@ class Tokens(unittest.TestCase):
             self.assertIn("0600", err)
             os.chmod(path, 0o600)
             for line, why in (("a short admin", "16 to 512"), (f"a {ADMIN} root", "scopes"),
-                              (f"a {ADMIN} admin n x", "NAME TOKEN SCOPES")):
+                              (f"a {ADMIN} admin n x", "NAME TOKEN SCOPES"),
+                              (f"a {ADMIN} admin\na {TENANT} read", "has this name")):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(line)
                 code, err = serve(*store, "--token-file", path)

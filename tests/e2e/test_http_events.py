@@ -49,6 +49,13 @@ class Stream:
                 name, value = line.split(": ", 1)
                 event[name] = value
 
+    def place(self):
+        """The first id of the stream, told before there is any event."""
+        while True:
+            line = self._line()
+            if line.startswith("id: "):
+                return line[4:]
+
     def close(self):
         self.file.close()
         self.socket.close()
@@ -133,6 +140,16 @@ class Events(unittest.TestCase):
                        f"/v1/events?namespace={self.ns}&kinds=completion&after=start",
                        last=first[-1][0])
         self.assertEqual(made[2:], [again.next()[2]["execution_id"] for _ in range(2)])
+        again.close()
+
+    def test_a_stream_cut_before_its_first_event_resumes(self):
+        path = f"/v1/events?namespace={self.ns}&kinds=completion"
+        stream = Stream(self.server.port, path)
+        place = stream.place()
+        stream.close()
+        made = self.finish()
+        again = Stream(self.server.port, path, last=place)
+        self.assertEqual(made, again.next()[2]["execution_id"])
         again.close()
 
     def test_waiting_for_an_end(self):
