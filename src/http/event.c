@@ -224,9 +224,13 @@ static ff_status follow(struct ff_request *request, const struct ff_event_query 
     struct ff_follow_in in = {.ready = events_ready, .ctx = request};
     const char *const last =
         MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Last-Event-ID");
+    ff_status status;
 
     FF_TRY(ff_event_after_of(last && *last ? last : query->after, &in.after, reterr));
-    FF_TRY(ff_event_match_of(client, &query->filter, &in.match, reterr));
+    status = ff_event_match_of(client, &query->filter, &in.match, reterr);
+    if (status == FF_INVALID && request->token && request->token->namespace_count)
+        return ff_fail(reterr, FF_NOT_FOUND, "no such execution or flow");
+    FF_TRY(status);
     reading->all.items =
         ff_arena_array(&request->arena, reading->limit, sizeof *reading->all.items);
     FF_TRY(ff_arena_check(&request->arena, reterr));

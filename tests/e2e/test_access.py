@@ -65,6 +65,10 @@ class Tokens(unittest.TestCase):
         for call in (lambda p: tenant.get(p), lambda p: tenant.post(p + "/cancel", {}),
                      lambda p: tenant.post(p + "/grow", {"nodes": [], "edges": []})):
             self.assertEqual(404, call(flow.headers["Location"]).status)
+        cut = other["execution_id"].split(":")[2][:4]
+        for path in (f"/v1/executions/{cut}", f"/v1/flows/{cut}", f"/v1/events?execution_id={cut}"):
+            self.assertNotIn(other["execution_id"][-12:], str(tenant.get(path).json), path)
+            self.assertEqual(404, tenant.get(path).status, path)
         worker = self.server.client(WORKER)
         claimed = worker.post("/v1/workers/w/claim", {
             "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
