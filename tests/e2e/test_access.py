@@ -310,7 +310,7 @@ class Stopping(unittest.TestCase):
         http = server.client()
         claim = in_thread(server.client().post, "/v1/workers/w/claim",
                           {"worker_instance_id": "w", "lanes": ["l"], "wait_ms": 60000})
-        page = in_thread(server.client().get, "/v1/events?wait_ms=60000")
+        page = in_thread(server.client().get, "/v1/events?kinds=completion&wait_ms=60000")
         wait_for("two that wait", lambda: http.get("/v1/stats").json["http"]["requests_under_way"]
                  >= 3)
         self.assertEqual(0, server.stop())
