@@ -120,19 +120,12 @@ static ff_status edge_in(struct ff_job *job, const struct ff_flow_edge *given,
 static ff_status check_counts(struct ff_client *client, const struct ff_flow_request *given,
                               struct ff_error *reterr)
 {
-    const struct ff_settings *const settings = ff_engine_settings(client->engine);
-
     if (given->node_count && !given->nodes)
         return ff_fail_field(reterr, FF_INVALID, "nodes", "nodes are counted but not given");
     if (given->edge_count && !given->edges)
         return ff_fail_field(reterr, FF_INVALID, "edges", "edges are counted but not given");
-    if ((int64_t)given->node_count > settings->flow_nodes_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "nodes", "%zu nodes in one call, at most %lld",
-                             given->node_count, (long long)settings->flow_nodes_max);
-    if ((int64_t)given->edge_count > settings->flow_edges_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "edges", "%zu edges in one call, at most %lld",
-                             given->edge_count, (long long)settings->flow_edges_max);
-    return FF_OK;
+    return ff_flow_check_sizes(given->node_count, given->edge_count,
+                               ff_engine_settings(client->engine), reterr);
 }
 
 static ff_status graph_in(struct ff_client *client, struct ff_job *job,

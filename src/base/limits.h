@@ -41,14 +41,15 @@
 #define FF_JSON_DEPTH_MAX           64
 
 /* Sizes of one call. */
-#define FF_SUBMIT_MAX      1000
-#define FF_TASKS_MAX       256
-#define FF_CLAIM_BYTES_MAX (8 << 20)
-#define FF_LIST_MAX        1000
-#define FF_LIST_DEFAULT    50
-#define FF_FILTER_MAX      10000 /* cancel and replay by filter */
-#define FF_FLOW_NODES_MAX  10000
-#define FF_FLOW_EDGES_MAX  50000
+#define FF_SUBMIT_MAX           1000
+#define FF_TASKS_MAX            256
+#define FF_CLAIM_BYTES_MAX      (8 << 20)
+#define FF_LIST_MAX             1000
+#define FF_LIST_DEFAULT         50
+#define FF_FILTER_MAX           10000 /* cancel and replay by filter */
+#define FF_FLOW_NODES_MAX       10000
+#define FF_FLOW_EDGES_MAX       50000
+#define FF_FLOW_INPUT_BYTES_MAX (40 << 20) /* all of one call; with its nodes it fits the queue */
 
 /* Batches and queue. */
 #define FF_BATCH_OPS_MAX   512

@@ -53,6 +53,10 @@ struct ff_flow_create_out {
     int64_t revision; /* FF_NULL64: a duplicate whose first flow is no longer kept */
     struct ff_exec_id *ids; /* in the order of the nodes */
 };
+/* FF_TOO_LARGE: more than one call may bring. Also for those who must not copy what is refused. */
+FF_MUST_CHECK ff_status ff_flow_check_sizes(size_t node_count, size_t edge_count,
+                                            const struct ff_settings *settings,
+                                            struct ff_error *reterr);
 /* Checks every field (the error names it, as "nodes[3].kind"), checks the graph, fills in defaults
  * and ids. Call once, before the op is queued. */
 FF_MUST_CHECK ff_status ff_flow_prepare(struct ff_flow_create_in *in,

@@ -328,6 +328,26 @@ FF_CONFORMANCE(flow_rules, failed_ancestors_of_a_failed_node_are_itself)
     WAIT_FLOW(t, &flow, "running a:failed b:completed c:waiting d:waiting_children");
 }
 
+/* What a node would get when it runs cannot be kept until its ancestors have run: refused. */
+FF_CONFORMANCE(flow_rules, failed_ancestors_take_no_input_for_the_child)
+{
+    const struct flow flow = given_flow(t, "a b | a>b");
+    struct ff_replay_request r;
+
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped");
+    ff_replay_init(&r);
+    r.execution_id = node_id(t, &flow, "b");
+    r.scope = "failed_ancestors";
+    r.has_input = true;
+    r.input = (struct ff_str){"1", 1};
+    EXPECT_REFUSED(t, FF_INVALID, "input", ff_replay(t->client, &r, NULL, NULL, &t->err));
+    r.has_input = false;
+    r.deadline_ms = 60000;
+    EXPECT_REFUSED(t, FF_INVALID, "deadline_ms", ff_replay(t->client, &r, NULL, NULL, &t->err));
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped");
+}
+
 /* --- events --- */
 
 /* The events of a flow itself, in order, that are in the log. */

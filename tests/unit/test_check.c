@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -238,6 +239,46 @@ static void test_check__capabilities(void **state)
     assert_error(prepare(in), FF_TOO_LARGE, "required_capabilities");
 }
 
+/* --- flow --- */
+
+/* One MiB each, the last one as long as it is told. */
+static ff_status prepare_flow(size_t node_count, size_t last_bytes)
+{
+    static char input[FF_INPUT_BYTES_MAX];
+    static char names[64][8];
+    static struct ff_graph_node shape[64];
+    static struct ff_node_in nodes[64];
+    struct ff_flow_create_in in = {.flow_id = {{1}},
+                                   .namespace = FF_STR("n"),
+                                   .idempotency_key = ff_str_null(),
+                                   .kind = ff_str_null(),
+                                   .instance_tag = ff_str_null()};
+
+    memset(input, 'x', sizeof input);
+    for (size_t i = 0; i < node_count; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%zu", i);
+        shape[i] = (struct ff_graph_node){.name = ff_str_of(names[i]),
+                                          .policy = FF_JOIN_ALL_OF,
+                                          .k = FF_NULL64,
+                                          .on_satisfied = FF_NULL32};
+        nodes[i] = (struct ff_node_in){.submit = world_submission(&w)};
+        nodes[i].submit.input =
+            (struct ff_str){input, i + 1 < node_count ? sizeof input : last_bytes};
+    }
+    in.graph =
+        (struct ff_graph_in){.shape = {.nodes = shape, .node_count = node_count}, .nodes = nodes};
+    memset(&w.error, 0, sizeof w.error);
+    return ff_flow_prepare(&in, &w.settings, &w.arena, &w.error);
+}
+
+static void test_check__inputs_of_a_flow_together(void **state)
+{
+    (void)state;
+    assert_int_equal(40 * FF_INPUT_BYTES_MAX, FF_FLOW_INPUT_BYTES_MAX);
+    assert_error(prepare_flow(40, FF_INPUT_BYTES_MAX), FF_OK, "");
+    assert_error(prepare_flow(41, 1), FF_TOO_LARGE, "nodes");
+}
+
 /* --- claim --- */
 
 static ff_status prepare_claim(struct ff_claim_in in)
@@ -422,6 +463,7 @@ int main(void)
         TEST(priorities_are_clamped),
         TEST(tags),
         TEST(capabilities),
+        TEST(inputs_of_a_flow_together),
         TEST(claims),
         TEST(lists_of_a_claim),
         TEST(a_task_is_named_by_three),

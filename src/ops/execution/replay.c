@@ -261,6 +261,15 @@ static void apply_wishes(struct ff_work *work, struct ff_execution *execution,
     execution->due_at_ms = execution->deadline_at_ms; /* it waits: nothing else is due */
 }
 
+/* Its ancestors run first; it begins its own generation when they have ended. */
+static ff_status has_no_wishes(const struct ff_replay_in *in, struct ff_error *reterr)
+{
+    if (!in->has_input && in->deadline_ms == FF_NULL64)
+        return FF_OK;
+    return ff_fail_field(reterr, FF_INVALID, in->has_input ? "input" : "deadline_ms",
+                         "cannot be given to an execution that waits for its ancestors");
+}
+
 ff_status ff_execution_replay_apply(struct ff_work *work, struct ff_replay_in *in,
                                     struct ff_state_out *out, struct ff_error *reterr)
 {
@@ -278,7 +287,9 @@ ff_status ff_execution_replay_apply(struct ff_work *work, struct ff_replay_in *i
         ff_execution_move(work, execution, FF_STATE_READY_REPLAY);
         say_replayed(work, execution, in);
     }
-    if (execution->generation != generation)
+    if (execution->generation == generation)
+        FF_TRY(has_no_wishes(in, reterr));
+    else
         apply_wishes(work, execution, in);
     ff_state_answer(execution, out);
     return FF_OK;

@@ -126,19 +126,30 @@ static ff_status hash_nodes(struct ff_graph_in *graph, struct ff_arena *arena,
     return FF_OK;
 }
 
-static ff_status check_sizes(const struct ff_graph *shape, const struct ff_settings *settings,
-                             struct ff_error *reterr)
+ff_status ff_flow_check_sizes(size_t node_count, size_t edge_count,
+                              const struct ff_settings *settings, struct ff_error *reterr)
 {
-    if (shape->node_count == 0)
-        return ff_fail_field(reterr, FF_INVALID, "nodes", "there is no node");
-    if ((int64_t)shape->node_count > settings->flow_nodes_max)
+    if ((int64_t)node_count > settings->flow_nodes_max)
         return ff_fail_field(reterr, FF_TOO_LARGE, "nodes",
-                             "%zu nodes in one call, at most %" PRId64 " are allowed",
-                             shape->node_count, settings->flow_nodes_max);
-    if ((int64_t)shape->edge_count > settings->flow_edges_max)
+                             "%zu nodes in one call, at most %" PRId64 " are allowed", node_count,
+                             settings->flow_nodes_max);
+    if ((int64_t)edge_count > settings->flow_edges_max)
         return ff_fail_field(reterr, FF_TOO_LARGE, "edges",
-                             "%zu edges in one call, at most %" PRId64 " are allowed",
-                             shape->edge_count, settings->flow_edges_max);
+                             "%zu edges in one call, at most %" PRId64 " are allowed", edge_count,
+                             settings->flow_edges_max);
+    return FF_OK;
+}
+
+static ff_status check_inputs(const struct ff_graph_in *graph, struct ff_error *reterr)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < graph->shape.node_count; i++)
+        bytes += graph->nodes[i].submit.input.len;
+    if (bytes > FF_FLOW_INPUT_BYTES_MAX)
+        return ff_fail_field(reterr, FF_TOO_LARGE, "nodes",
+                             "inputs of %zu bytes in one call, at most %d are allowed", bytes,
+                             FF_FLOW_INPUT_BYTES_MAX);
     return FF_OK;
 }
 
@@ -164,7 +175,10 @@ static ff_status prepare_graph(struct ff_graph_in *graph, struct ff_uuid flow_id
                                const struct ff_settings *settings, struct ff_arena *arena,
                                struct ff_error *reterr)
 {
-    FF_TRY(check_sizes(&graph->shape, settings, reterr));
+    if (graph->shape.node_count == 0)
+        return ff_fail_field(reterr, FF_INVALID, "nodes", "there is no node");
+    FF_TRY(ff_flow_check_sizes(graph->shape.node_count, graph->shape.edge_count, settings, reterr));
+    FF_TRY(check_inputs(graph, reterr));
     for (size_t i = 0; i < graph->shape.node_count; i++) {
         const ff_status status = prepare_node(graph, i, flow_id, settings, arena, reterr);
 

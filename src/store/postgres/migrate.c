@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/mutant.h"
+#include "store/ledger.h"
 
 #include "base/banned.h"
 
@@ -70,41 +71,21 @@ static int32_t number_at(const PGresult *result, int row, int col)
 /* ---------------------------------------------------------------------------------------------
  * The ledger */
 
-static ff_status check_applied(const PGresult *ledger, int row, struct ff_error *reterr)
-{
-    const int32_t version = number_at(ledger, row, 0);
-    const char *const checksum = PQgetvalue(ledger, row, 2);
-
-    if (version != row + 1)
-        return ff_fail(reterr, FF_SCHEMA, "migration %d is missing in the store", row + 1);
-    if (version <= ff_sql_migration_count && strcmp(ff_sql_migrations[row].checksum, checksum) != 0)
-        return ff_fail(reterr, FF_SCHEMA, "migration %d in the store is not the one we know",
-                       version);
-    return FF_OK;
-}
-
-/* How many migrations the store has; 0 for an empty one. */
-static ff_status read_ledger(PGconn *conn, const struct ff_pg_config *config, int32_t *ret_version,
-                             struct ff_error *reterr)
+static ff_status read_ledger(PGconn *conn, const struct ff_pg_config *config,
+                             struct ff_ledger *ledger, struct ff_error *reterr)
 {
     AUTO_RESULT exists = NULL;
-    AUTO_RESULT ledger = NULL;
-    int rows;
+    AUTO_RESULT lines = NULL;
 
-    *ret_version = 0;
+    *ledger = (struct ff_ledger){0};
     FF_TRY(ask(conn, FF_SQL_LEDGER_EXISTS, config->schema, &exists, reterr));
     if (PQntuples(exists) == 0)
         return FF_OK;
-    FF_TRY(ask(conn, FF_SQL_MIGRATIONS_APPLIED, NULL, &ledger, reterr));
-    rows = PQntuples(ledger);
-    for (int row = 0; row < rows; row++)
-        FF_TRY(check_applied(ledger, row, reterr));
-    if (rows > ff_sql_migration_count && number_at(ledger, rows - 1, 3) > ff_sql_migration_count)
-        return ff_fail(reterr, FF_SCHEMA,
-                       "store is at schema %d, which needs a newer binary than this (schema %d)",
-                       rows, ff_sql_migration_count);
-    *ret_version = rows;
-    return FF_OK;
+    FF_TRY(ask(conn, FF_SQL_MIGRATIONS_APPLIED, NULL, &lines, reterr));
+    for (int row = 0; row < PQntuples(lines); row++)
+        FF_TRY(ff_ledger_line(ledger, number_at(lines, row, 0), PQgetvalue(lines, row, 2),
+                              number_at(lines, row, 3), reterr));
+    return ff_ledger_check(ledger, reterr);
 }
 
 static ff_status apply_one(PGconn *conn, const struct ff_sql_migration *migration,
@@ -139,9 +120,11 @@ static ff_status apply(PGconn *conn, const struct ff_pg_config *config,
     char text[256];
     AUTO_RESULT locked = NULL;
     AUTO_RESULT exists = NULL;
+    struct ff_ledger ledger;
 
     FF_TRY(ask(conn, FF_SQL_MIGRATE_LOCK, config->schema, &locked, reterr));
-    FF_TRY(read_ledger(conn, config, &migrate->from, reterr)); /* somebody may have been faster */
+    FF_TRY(read_ledger(conn, config, &ledger, reterr)); /* somebody may have been faster */
+    migrate->from = ledger.version;
     FF_TRY(ask(conn, FF_SQL_SCHEMA_EXISTS, config->schema, &exists, reterr));
     if (PQntuples(exists) == 0) { /* an identifier cannot be a parameter */
         (void)snprintf(text, sizeof text, "CREATE SCHEMA %s", config->schema);
@@ -157,17 +140,16 @@ static ff_status apply(PGconn *conn, const struct ff_pg_config *config,
 static ff_status migrate_inside(PGconn *conn, const struct ff_pg_config *config,
                                 struct ff_pg_migrate *migrate, struct ff_error *reterr)
 {
-    const int32_t known = ff_sql_migration_count;
+    const int32_t known = ff_ledger_newest();
+    struct ff_ledger ledger;
 
-    FF_TRY(read_ledger(conn, config, &migrate->from, reterr));
+    FF_TRY(read_ledger(conn, config, &ledger, reterr));
+    migrate->from = ledger.version;
     migrate->to = migrate->from < known ? known : migrate->from;
     if (migrate->dry_run || migrate->from >= known)
         return FF_OK;
     if (migrate->from > 0 && !migrate->apply)
-        return ff_fail(reterr, FF_SCHEMA,
-                       "store is at schema %d, this binary wants %d: run 'ff "
-                       "migrate'",
-                       migrate->from, known);
+        return ff_ledger_is_old(&ledger, reterr);
     return apply(conn, config, migrate, reterr);
 }
 

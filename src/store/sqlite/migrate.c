@@ -11,52 +11,16 @@
 
 #include "base/error.h"
 #include "base/macros.h"
+#include "store/ledger.h"
 
 #include "base/banned.h"
-
-/* What the ledger says. */
-struct ledger {
-    int32_t version;       /* 0: nothing applied yet */
-    int32_t oldest_binary; /* of that version */
-};
-
-static int32_t newest(void)
-{
-    return ff_sql_migrations[ff_sql_migration_count - 1].version;
-}
-
-static const struct ff_sql_migration *find(int64_t version)
-{
-    for (int32_t i = 0; i < ff_sql_migration_count; i++)
-        if (ff_sql_migrations[i].version == version)
-            return &ff_sql_migrations[i];
-    return NULL;
-}
 
 static ff_status failed(const struct ff_sqlite_conn *conn, struct ff_error *reterr)
 {
     return ff_fail(reterr, FF_UNAVAILABLE, "%s", conn->problem);
 }
 
-/* One line of the ledger; versions this binary does not know are judged by the last one alone. */
-static ff_status ledger_line(sqlite3_stmt *stmt, struct ledger *ledger, struct ff_error *reterr)
-{
-    const int64_t version = sqlite3_column_int64(stmt, 0);
-    const char *const checksum = (const char *)sqlite3_column_text(stmt, 2);
-    const struct ff_sql_migration *const ours = find(version);
-
-    ledger->version = (int32_t)version;
-    ledger->oldest_binary = sqlite3_column_int(stmt, 3);
-    if (!ours && version <= newest())
-        return ff_fail(reterr, FF_SCHEMA, "store has a migration %d that this binary lacks",
-                       (int)version);
-    if (ours && (!checksum || strcmp(checksum, ours->checksum) != 0))
-        return ff_fail(reterr, FF_SCHEMA, "migration %d '%s' is not the one the store was made by",
-                       (int)version, ours->name);
-    return FF_OK;
-}
-
-static ff_status ledger_read(struct ff_sqlite_conn *conn, struct ledger *ledger,
+static ff_status ledger_read(struct ff_sqlite_conn *conn, struct ff_ledger *ledger,
                              struct ff_error *reterr)
 {
     ff_status status = FF_OK;
@@ -65,13 +29,15 @@ static ff_status ledger_read(struct ff_sqlite_conn *conn, struct ledger *ledger,
     int rc = ff_sqlite_number(conn, ff_sql_blocks[FF_SQL_LEDGER_COLUMNS].text[FF_DIALECT_SQLITE], 0,
                               &columns);
 
-    *ledger = (struct ledger){0};
+    *ledger = (struct ff_ledger){0};
     if (rc == SQLITE_OK && columns == 0)
         return FF_OK;
     if (rc != SQLITE_OK || ff_sqlite_block(conn, FF_SQL_MIGRATIONS_APPLIED, &stmt) != SQLITE_OK)
         return failed(conn, reterr);
     while ((rc = ff_sqlite_step(conn, stmt, "read", "ff_migration")) == SQLITE_ROW) {
-        status = ledger_line(stmt, ledger, reterr);
+        status = ff_ledger_line(ledger, sqlite3_column_int64(stmt, 0),
+                                (const char *)sqlite3_column_text(stmt, 2),
+                                sqlite3_column_int64(stmt, 3), reterr);
         if (status != FF_OK) {
             sqlite3_reset(stmt);
             return status;
@@ -79,12 +45,7 @@ static ff_status ledger_read(struct ff_sqlite_conn *conn, struct ledger *ledger,
     }
     if (rc != SQLITE_OK)
         return failed(conn, reterr);
-    if (ledger->version > newest() && ledger->oldest_binary > newest())
-        return ff_fail(reterr, FF_SCHEMA,
-                       "store has schema %d, which needs a binary of schema %d or newer; this one "
-                       "has %d",
-                       (int)ledger->version, (int)ledger->oldest_binary, (int)newest());
-    return FF_OK;
+    return ff_ledger_check(ledger, reterr);
 }
 
 static int apply(struct ff_sqlite_conn *conn, const struct ff_sql_migration *migration,
@@ -112,20 +73,19 @@ static int sign(struct ff_sqlite_conn *conn)
     char text[96];
 
     snprintf(text, sizeof text, "PRAGMA application_id=%d; PRAGMA user_version=%d",
-             FF_SQLITE_APPLICATION_ID, (int)newest());
+             FF_SQLITE_APPLICATION_ID, (int)ff_ledger_newest());
     return ff_sqlite_exec_patiently(conn, text);
 }
 
 /* Inside the transaction. */
 static ff_status migrate_locked(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
-                                struct ledger *ledger, struct ff_error *reterr)
+                                struct ff_ledger *ledger, struct ff_error *reterr)
 {
     FF_TRY(ledger_read(conn, ledger, reterr));
-    if (ledger->version >= newest())
+    if (ledger->version >= ff_ledger_newest())
         return FF_OK;
-    for (int32_t i = 0; i < ff_sql_migration_count; i++)
-        if (ff_sql_migrations[i].version > ledger->version &&
-            apply(conn, &ff_sql_migrations[i], ff_clock_real_ms(&store->clock)) != SQLITE_OK)
+    for (int32_t i = ledger->version; i < ff_sql_migration_count; i++)
+        if (apply(conn, &ff_sql_migrations[i], ff_clock_real_ms(&store->clock)) != SQLITE_OK)
             return failed(conn, reterr);
     return sign(conn) == SQLITE_OK ? FF_OK : failed(conn, reterr);
 }
@@ -134,7 +94,7 @@ ff_status ff_sqlite_migrate(struct ff_sqlite_conn *conn, const struct ff_sqlite_
                             bool dry_run, int32_t *ret_from, int32_t *ret_to,
                             struct ff_error *reterr)
 {
-    struct ledger ledger;
+    struct ff_ledger ledger;
     ff_status status;
 
     if (dry_run) {
@@ -150,7 +110,7 @@ ff_status ff_sqlite_migrate(struct ff_sqlite_conn *conn, const struct ff_sqlite_
         FF_TRY(status);
     }
     *ret_from = ledger.version;
-    *ret_to = ledger.version > newest() ? ledger.version : newest();
+    *ret_to = ledger.version > ff_ledger_newest() ? ledger.version : ff_ledger_newest();
     return FF_OK;
 }
 
@@ -199,14 +159,13 @@ static ff_status check_columns(struct ff_sqlite_conn *conn, struct ff_error *ret
 ff_status ff_sqlite_schema_check(struct ff_sqlite_conn *conn, const struct ff_sqlite_store *store,
                                  bool all, struct ff_error *reterr)
 {
-    struct ledger ledger;
+    struct ff_ledger ledger;
     int32_t from, to;
 
     FF_TRY(ledger_read(conn, &ledger, reterr));
-    if (ledger.version < newest()) {
+    if (ledger.version < ff_ledger_newest()) {
         if (ledger.version > 0 && !all)
-            return ff_fail(reterr, FF_SCHEMA, "store has schema %d and needs %d: run 'ff migrate'",
-                           (int)ledger.version, (int)newest());
+            return ff_ledger_is_old(&ledger, reterr);
         FF_TRY(ff_sqlite_migrate(conn, store, false, &from, &to, reterr));
     }
     return check_columns(conn, reterr);

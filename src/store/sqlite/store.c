@@ -146,6 +146,7 @@ static bool home_enter(struct ff_sqlite_store *store)
 {
     struct ff_sqlite_memory *const memory = store->memory;
     struct timespec until;
+    bool taken;
     int rc = 0;
 
     if (!memory)
@@ -155,9 +156,10 @@ static bool home_enter(struct ff_sqlite_store *store)
     pthread_mutex_lock(&memory->lock);
     while (memory->owner && rc == 0)
         rc = pthread_cond_timedwait(&memory->released, &memory->lock, &until);
-    if (memory->owner)
+    taken = memory->owner != NULL; /* whoever has it may leave once the lock is given back */
+    if (taken)
         pthread_mutex_unlock(&memory->lock);
-    return !memory->owner;
+    return !taken;
 }
 
 static void home_leave(struct ff_sqlite_store *store)
