@@ -245,7 +245,7 @@ static void test_check__capabilities(void **state)
 static ff_status prepare_flow(size_t node_count, size_t last_bytes)
 {
     static char input[FF_INPUT_BYTES_MAX];
-    static char names[64][8];
+    static char names[64][24];
     static struct ff_graph_node shape[64];
     static struct ff_node_in nodes[64];
     struct ff_flow_create_in in = {.flow_id = {{1}},
