@@ -377,9 +377,12 @@ static void test_sqlite__a_newer_store_says_who_may_use_it(void **state)
     struct fx *const f = *state;
 
     assert_int_equal(FF_OK, reopen(f, false));
-    exec_sql(f->path, "INSERT INTO ff_migration VALUES (900, 'later', 'x', 1, 0)");
+    exec_sql(f->path, "INSERT INTO ff_migration "
+                      "SELECT max(version) + 1, 'later', 'x', 1, 0 FROM ff_migration");
     assert_int_equal(FF_OK, reopen(f, true));
-    exec_sql(f->path, "INSERT INTO ff_migration VALUES (901, 'later', 'x', 901, 0)");
+    exec_sql(f->path,
+             "INSERT INTO ff_migration "
+             "SELECT max(version) + 1, 'later', 'x', max(version) + 1, 0 FROM ff_migration");
     assert_int_equal(FF_SCHEMA, reopen(f, true));
 }
 
