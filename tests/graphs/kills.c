@@ -49,9 +49,13 @@ int crowd_child(const char *url, int fd)
 {
     struct ff_client *client;
     pthread_t threads[THREADS];
+    ff_status opened;
 
     child_fd = fd;
-    if (ff_open(url, NULL, &client, NULL) != FF_OK)
+    do /* a session may be hit before it is all there */
+        opened = ff_open(url, NULL, &client, NULL);
+    while (opened == FF_UNAVAILABLE);
+    if (opened != FF_OK)
         return 1;
     for (size_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, client) != 0)
