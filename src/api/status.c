@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status.c -- the list of statuses in flowfabric.h, as functions.
+ * status.c -- the list of statuses in flowfabric/status.h, as functions.
  *
  * A status out of range is a caller's mistake and reads as FF_INTERNAL.
  * Tests: tests/unit/test_api.c. */

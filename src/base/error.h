@@ -3,8 +3,8 @@
  * error.h -- filling in the caller's struct ff_error.
  *
  * The error belongs to the caller; nothing is kept in objects or in thread-local state. The list
- * of statuses is in flowfabric.h. Messages: lower case, no full stop, what failed before what it
- * concerned, names in single quotes. Texts that do not fit are cut, never on half a UTF-8
+ * of statuses is in flowfabric/status.h. Messages: lower case, no full stop, what failed before
+ * what it concerned, names in single quotes. Texts that do not fit are cut, never on half a UTF-8
  * character.
  * Tests: tests/unit/test_error.c. */
 #ifndef FF_BASE_ERROR_H

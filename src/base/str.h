@@ -2,8 +2,8 @@
  *
  * str.h -- borrowed strings: a pointer and a length, never freed through this type.
  *
- * struct ff_str itself is in flowfabric.h. A null string (ptr NULL) means "absent" and is not the
- * empty string: it equals only another null and sorts before everything. The bytes may hold
+ * struct ff_str itself is in flowfabric/status.h. A null string (ptr NULL) means "absent" and is
+ * not the empty string: it equals only another null and sorts before everything. The bytes may hold
  * anything, NUL included; nothing here needs a terminator.
  * Tests: tests/unit/test_str.c. */
 #ifndef FF_BASE_STR_H
