@@ -2,7 +2,7 @@
  *
  * bench.h -- what the files of bench/ share: scenarios, their sides, what was measured.
  *
- * A scenario is run by several sides: ours first, then the floor, later other engines. Every run
+ * A scenario is run by several sides: ours first, then the floor, then other engines. Every run
  * gets a place of its own (a fresh file or database), so no run pays for what another left behind.
  * Read first: bench/README.md. */
 #ifndef FF_BENCH_BENCH_H

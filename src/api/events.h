@@ -16,7 +16,7 @@
 FF_MUST_CHECK ff_status ff_event_match_of(struct ff_client *client,
                                           const struct ff_event_filter *given,
                                           struct ff_event_match *ret, struct ff_error *reterr);
-/* A cursor, "start", or nothing for now. */
+/* A cursor, "start", or nothing: from this moment on. */
 FF_MUST_CHECK ff_status ff_event_after_of(const char *text, int64_t *ret_after,
                                           struct ff_error *reterr);
 /* What was taken, as callers see it. */

@@ -120,8 +120,8 @@ const struct ff_verb ff_verbs[] = {
      "matches.",
      flow_ls_takes, ff_run_flow_ls},
     {"flow cancel", "ID", 1, 1, "cancel a flow, for good",
-     "The flow is cancelled at once, its nodes follow. A stronger policy may come later: "
-     "cancel_flow_only, cancel_pending, cancel_all.",
+     "The flow is cancelled at once, its nodes follow. A second call may name a stronger policy; "
+     "from weak to strong: cancel_flow_only, cancel_pending, cancel_all.",
      flow_cancel_takes, ff_run_flow_cancel},
     {"lanes", "[pause|resume LANE]", 0, 2, "show lanes and their depth; pause or resume one",
      "A paused lane hands out no work; what is running goes on.", lanes_takes, ff_run_lanes},

@@ -169,7 +169,7 @@ static int64_t by_due(const void *row)
     return ((const struct ff_execution *)row)->due_at_ms;
 }
 
-/* Nobody makes flows here yet, and no event grows old enough. */
+/* The log is never cut here: no event grows old enough. */
 static bool fits_nothing(const struct query *q, const void *row)
 {
     (void)q;
