@@ -2,9 +2,10 @@
  *
  * claim.c -- handing out tasks, with their inputs and tags.
  *
- * What the claim itself does not load (tags, inputs above 1 KiB) is read after its commit; if that
- * fails the tasks are given back, since nobody could work on them.
- * Tests: tests/unit/test_api.c, tests/conformance. */
+ * What the claim itself does not load (tags, inputs above 1 KiB, results of upstreams) is read
+ * after its commit; if that fails the tasks are given back, since nobody could work on them. Tasks
+ * that turn out too large for one answer are given back too, but for the first. Tests:
+ * tests/unit/test_api.c, tests/conformance. */
 #include "api/api-int.h"
 
 #include "base/alloc.h"
@@ -168,7 +169,7 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
  */
 
 #define UPSTREAM_INLINE_BYTES (64 << 10) /* larger results do not come along */
-#define UPSTREAMS_MAX         1000
+#define UPSTREAMS_MAX         FF_FLOW_EDGES_MAX
 
 static void upstream_from(struct ff_arena *arena, int32_t partition, const struct ff_value *cells,
                           struct ff_upstream *upstream)
@@ -187,25 +188,42 @@ static void upstream_from(struct ff_arena *arena, int32_t partition, const struc
     ff_exec_id_text(id, upstream->execution_id);
 }
 
-/* What the node waited for; one edge may bring its input. */
+/* What the node waited for; one edge may bring its input. The cells live in `scratch`. */
 static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *out,
-                                struct ff_arena *arena, struct ff_task *task,
+                                struct ff_arena *scratch, struct ff_read *ret,
                                 struct ff_error *reterr)
 {
     const struct ff_in_upstreams in = {.partition_key = out->id.partition,
                                        .downstream_id = out->id.uuid,
                                        .inline_bytes = UPSTREAM_INLINE_BYTES,
+                                       .room = FF_CLAIM_BYTES_MAX,
                                        .limit = UPSTREAMS_MAX};
     struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
-    struct ff_upstream *upstreams;
-    struct ff_read read;
 
     ff_in_upstreams_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, &read,
-                       reterr));
-    upstreams = ff_arena_array(arena, read.row_count, sizeof *upstreams);
-    for (size_t i = 0; upstreams && i < read.row_count; i++) {
-        const struct ff_value *const cells = read.cells + i * read.col_count;
+    return ff_api_read(client, scratch, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, ret,
+                       reterr);
+}
+
+static size_t upstreams_bytes(const struct ff_read *read)
+{
+    size_t bytes = read->row_count * sizeof(struct ff_upstream);
+
+    for (size_t i = 0; i < read->row_count; i++) {
+        const struct ff_value *const cells = read->cells + i * read->col_count;
+
+        bytes += cells[FF_OUT_UPSTREAMS_NODE].as.str.len + cells[FF_OUT_UPSTREAMS_DATA].as.str.len;
+    }
+    return bytes;
+}
+
+static void task_upstreams(struct ff_arena *arena, const struct ff_task_out *out,
+                           const struct ff_read *read, struct ff_task *task)
+{
+    struct ff_upstream *const upstreams = ff_arena_array(arena, read->row_count, sizeof *upstreams);
+
+    for (size_t i = 0; upstreams && i < read->row_count; i++) {
+        const struct ff_value *const cells = read->cells + i * read->col_count;
 
         upstream_from(arena, out->id.partition, cells, &upstreams[i]);
         if (cells[FF_OUT_UPSTREAMS_PASS].as.i64 == FF_PASS_INPUT &&
@@ -215,16 +233,36 @@ static ff_status read_upstreams(struct ff_client *client, const struct ff_task_o
         }
     }
     task->upstream = upstreams;
-    task->upstream_count = read.row_count;
-    return ff_arena_check(arena, reterr);
+    task->upstream_count = read->row_count;
 }
 
+/* The claim has counted inputs, but not results of upstreams. Tells how many tasks fit the answer;
+ * one always does. */
 static ff_status read_flows(struct ff_client *client, const struct ff_claim_out *out,
-                            struct ff_arena *arena, struct ff_task *tasks, struct ff_error *reterr)
+                            struct ff_arena *arena, struct ff_task *tasks, size_t *ret_count,
+                            struct ff_error *reterr)
 {
-    for (size_t i = 0; i < out->task_count; i++)
-        if (!ff_uuid_is_zero(out->tasks[i].flow_id))
-            FF_TRY(read_upstreams(client, &out->tasks[i], arena, &tasks[i], reterr));
+    FF_AUTO(ff_memory_freep) struct ff_memory *scratch = ff_memory_new();
+    size_t bytes = 0;
+
+    if (!scratch)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
+    for (size_t i = 0; i < out->task_count; i++) {
+        struct ff_read read;
+
+        if (ff_uuid_is_zero(out->tasks[i].flow_id))
+            continue;
+        ff_arena_reset(&scratch->arena);
+        FF_TRY(read_upstreams(client, &out->tasks[i], &scratch->arena, &read, reterr));
+        bytes += upstreams_bytes(&read);
+        if (i > 0 && bytes > FF_CLAIM_BYTES_MAX) {
+            *ret_count = i;
+            return FF_OK;
+        }
+        task_upstreams(arena, &out->tasks[i], &read, &tasks[i]);
+        FF_TRY(ff_arena_check(arena, reterr));
+    }
+    *ret_count = out->task_count;
     return FF_OK;
 }
 
@@ -234,49 +272,44 @@ struct names {
     char lease_id[FF_UUID_BYTES];
 };
 
-static bool release_all(struct ff_client *client, const struct ff_claim_out *out,
-                        struct ff_giveback *items, struct names *names,
-                        struct ff_task_result *results)
+static bool release(struct ff_client *client, const struct ff_task_out *tasks, size_t count,
+                    struct ff_giveback *items, struct names *names, struct ff_task_result *results)
 {
     bool all = true;
 
-    for (size_t i = 0; i < out->task_count; i++) {
-        ff_exec_id_text(out->tasks[i].id, names[i].execution_id);
-        (void)ff_uuid_format(out->tasks[i].lease_id, names[i].lease_id);
+    for (size_t i = 0; i < count; i++) {
+        ff_exec_id_text(tasks[i].id, names[i].execution_id);
+        (void)ff_uuid_format(tasks[i].lease_id, names[i].lease_id);
         items[i].lease = (struct ff_lease){.execution_id = names[i].execution_id,
                                            .lease_id = names[i].lease_id,
-                                           .lease_epoch = out->tasks[i].lease_epoch};
+                                           .lease_epoch = tasks[i].lease_epoch};
         items[i].reason = "the task could not be handed over";
     }
-    if (ff_release(client, items, out->task_count, results, NULL) != FF_OK)
+    if (ff_release(client, items, count, results, NULL) != FF_OK)
         return false;
-    for (size_t i = 0; i < out->task_count; i++)
+    for (size_t i = 0; i < count; i++)
         all = all && results[i].status == FF_OK;
     return all;
 }
 
-/* Nobody will work on them. If they cannot be given back either, nobody may be told "not applied":
- * they stay leased until their time is over, or the same request id asks for them. */
-static ff_status give_back(struct ff_client *client, const struct ff_claim_out *out,
-                           ff_status status, struct ff_error *reterr)
+/* False: some stay leased until their time is over, or the same request id asks for them. */
+static bool give_back(struct ff_client *client, const struct ff_task_out *tasks, size_t count)
 {
-    struct ff_giveback *const items = ff_calloc(out->task_count, sizeof *items);
-    struct names *const names = ff_calloc(out->task_count, sizeof *names);
-    struct ff_task_result *const results = ff_calloc(out->task_count, sizeof *results);
+    struct ff_giveback *const items = ff_calloc(count, sizeof *items);
+    struct names *const names = ff_calloc(count, sizeof *names);
+    struct ff_task_result *const results = ff_calloc(count, sizeof *results);
+    const bool all =
+        items && names && results && release(client, tasks, count, items, names, results);
 
-    if (!items || !names || !results || !release_all(client, out, items, names, results))
-        status =
-            ff_fail(reterr, FF_OUTCOME_UNKNOWN, "tasks were claimed but could not be handed over");
     ff_free(items);
     ff_free(names);
     ff_free(results);
-    return status;
+    return all;
 }
 
 /* Everything a worker needs, in the answer's own memory. */
 static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out *out,
-                            struct ff_arena *arena, struct ff_task **ret_tasks,
-                            struct ff_error *reterr)
+                            struct ff_arena *arena, struct ff_tasks *ret, struct ff_error *reterr)
 {
     struct ff_task *const tasks = ff_arena_array(arena, out->task_count, sizeof *tasks);
 
@@ -285,8 +318,8 @@ static ff_status tasks_from(struct ff_client *client, const struct ff_claim_out 
     for (size_t i = 0; i < out->task_count; i++)
         task_from(arena, &out->tasks[i], &tasks[i]);
     FF_TRY(read_rest(client, out, arena, tasks, reterr));
-    FF_TRY(read_flows(client, out, arena, tasks, reterr));
-    *ret_tasks = tasks;
+    FF_TRY(read_flows(client, out, arena, tasks, &ret->count, reterr));
+    ret->items = tasks;
     return FF_OK;
 }
 
@@ -296,7 +329,7 @@ static ff_status claim_take(struct ff_client *client, const struct ff_job *job, 
     const struct ff_claim_out *const out = job->out;
     struct ff_claimed *const claimed = result;
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
-    struct ff_task *tasks = NULL;
+    struct ff_tasks tasks = {0}; /* none unless all goes well */
     ff_status status = FF_OK;
 
     FF_FAILPOINT(tasks_claimed);
@@ -304,10 +337,15 @@ static ff_status claim_take(struct ff_client *client, const struct ff_job *job, 
         status = ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
     else if (out->task_count)
         status = tasks_from(client, out, &memory->arena, &tasks, reterr);
-    if (status != FF_OK)
-        return out->task_count ? give_back(client, out, status, reterr) : status;
-    claimed->tasks = (struct ff_tasks){.count = out->task_count, .items = tasks};
-    claimed->tasks.memory = FF_STEAL(memory);
+    /* Nobody may be told "not applied" of tasks that could not be given back either. */
+    if (tasks.count < out->task_count &&
+        !give_back(client, out->tasks + tasks.count, out->task_count - tasks.count) &&
+        status != FF_OK)
+        return ff_fail(reterr, FF_OUTCOME_UNKNOWN,
+                       "tasks were claimed but could not be handed over");
+    FF_TRY(status);
+    tasks.memory = FF_STEAL(memory);
+    claimed->tasks = tasks;
     return FF_OK;
 }
 

@@ -261,53 +261,50 @@ static ff_status explain_waiting(struct explainer *e, struct ff_error *reterr)
 #define HOPS_SHOWN  4
 #define NAMES_BYTES 512
 
-static ff_status read_edges(struct explainer *e, struct ff_exec_id id, struct ff_read *ret,
-                            struct ff_error *reterr)
+/* "'a', 'b' and others": the first of the upstreams whose edges have one of these outcomes. */
+static ff_status upstreams_with(struct explainer *e, struct ff_exec_id id, const int64_t *outcomes,
+                                size_t outcome_count, char out[NAMES_BYTES],
+                                struct ff_error *reterr)
 {
-    const struct ff_in_upstreams in = {
-        .partition_key = id.partition, .downstream_id = id.uuid, .limit = FF_LIST_MAX};
-    struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
+    const struct ff_in_upstreams_with in = {.partition_key = id.partition,
+                                            .downstream_id = id.uuid,
+                                            .outcomes = outcomes,
+                                            .outcomes_count = outcome_count,
+                                            .limit = EDGES_SHOWN + 1};
+    struct ff_value values[FF_SQL_UPSTREAMS_WITH_PARAMS];
+    struct ff_read read;
+    size_t used = 0;
 
-    ff_in_upstreams_values(&in, values);
-    return ff_api_read(e->client, e->arena, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, ret,
-                       reterr);
-}
-
-/* "'a', 'b' and others": the first of the upstreams whose edges have one of the outcomes in `mask`.
- * Returns how many have. */
-static size_t edges_with(const struct ff_read *read, unsigned mask, char out[NAMES_BYTES])
-{
-    size_t used = 0, count = 0;
-
+    ff_in_upstreams_with_values(&in, values);
+    FF_TRY(ff_api_read(e->client, e->arena, FF_SQL_UPSTREAMS_WITH, values,
+                       FF_SQL_UPSTREAMS_WITH_PARAMS, &read, reterr));
     out[0] = '\0';
-    for (size_t i = 0; i < read->row_count; i++) {
-        const struct ff_value *const cells = read->cells + i * read->col_count;
-
-        if (!(mask & (1U << cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64)))
-            continue;
-        if (count++ < EDGES_SHOWN && used < NAMES_BYTES)
-            used +=
-                (size_t)snprintf(out + used, NAMES_BYTES - used, "%s'" FF_STR_FMT "'",
-                                 used ? ", " : "", FF_STR_ARG(cells[FF_OUT_UPSTREAMS_NODE].as.str));
-    }
-    if (count > EDGES_SHOWN && used < NAMES_BYTES)
+    for (size_t i = 0; i < read.row_count && i < EDGES_SHOWN && used < NAMES_BYTES; i++)
+        used +=
+            (size_t)snprintf(out + used, NAMES_BYTES - used, "%s'" FF_STR_FMT "'", used ? ", " : "",
+                             FF_STR_ARG(read.cells[i * read.col_count].as.str));
+    if (read.row_count > EDGES_SHOWN && used < NAMES_BYTES)
         (void)snprintf(out + used, NAMES_BYTES - used, " and others");
-    return count;
+    return FF_OK;
 }
 
-static ff_status explain_join(struct explainer *e, struct ff_exec_id id, struct ff_error *reterr)
+/* The join of a node, with its counters. NULL: it waits for nobody. */
+static ff_status read_join(struct explainer *e, struct ff_exec_id id,
+                           const struct ff_edge_group **ret, struct ff_error *reterr)
 {
     const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
-    const struct ff_edge_group *group;
     const struct ff_entry *entry;
     struct ff_rowset rows;
 
     ff_rowset_init(&rows, e->arena);
     entry = ff_rowset_want(&rows, FF_TABLE_EDGE_GROUP, &key, FF_WANT_READ);
     FF_TRY(ff_engine_peek(e->client->engine, &rows, e->client->timeout_ms, reterr));
-    if (!entry || entry->found != FF_FOUND_ROW)
-        return FF_OK;
-    group = entry->row;
+    *ret = entry && entry->found == FF_FOUND_ROW ? entry->row : NULL;
+    return FF_OK;
+}
+
+static void explain_join(struct explainer *e, const struct ff_edge_group *group)
+{
     if (group->policy == FF_JOIN_QUORUM)
         add(e, "join", "quorum of %d: %d succeeded, %d failed, %d skipped of %d", (int)group->k,
             (int)group->success, (int)group->fail, (int)group->skip, (int)group->total);
@@ -315,7 +312,6 @@ static ff_status explain_join(struct explainer *e, struct ff_exec_id id, struct 
         add(e, "join", "%s: %d succeeded, %d failed, %d skipped of %d",
             ff_join_policy_name(group->policy), (int)group->success, (int)group->fail,
             (int)group->skip, (int)group->total);
-    return FF_OK;
 }
 
 /* An end that should have been passed on: normally gone before anybody can look. */
@@ -354,30 +350,38 @@ static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
 
 static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
 {
+    static const int64_t open[] = {FF_EDGE_UNRESOLVED};
+    const struct ff_edge_group *group;
     char names[NAMES_BYTES];
     struct ff_exec_id id;
-    struct ff_read read;
 
     FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
-    FF_TRY(read_edges(e, id, &read, reterr));
-    const size_t open = edges_with(&read, 1U << FF_EDGE_UNRESOLVED, names);
-    add(e, "dependencies", "it waits for %zu of %zu: %s", open, read.row_count, names);
+    FF_TRY(read_join(e, id, &group, reterr));
+    if (!group)
+        return explain_hops(e, reterr);
+    FF_TRY(upstreams_with(e, id, open, FF_ARRAY_LEN(open), names, reterr));
+    add(e, "dependencies", "it waits for %d of %d: %s",
+        (int)(group->total - group->success - group->fail - group->skip), (int)group->total, names);
     FF_TRY(explain_hops(e, reterr));
-    return explain_join(e, id, reterr);
+    explain_join(e, group);
+    return FF_OK;
 }
 
 /* It never ran because of others. */
 static ff_status explain_skipped(struct explainer *e, struct ff_error *reterr)
 {
+    static const int64_t bad[] = {FF_EDGE_FAIL, FF_EDGE_SKIP};
+    const struct ff_edge_group *group;
     char names[NAMES_BYTES];
     struct ff_exec_id id;
-    struct ff_read read;
 
     FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
-    FF_TRY(read_edges(e, id, &read, reterr));
-    (void)edges_with(&read, 1U << FF_EDGE_FAIL | 1U << FF_EDGE_SKIP, names);
+    FF_TRY(upstreams_with(e, id, bad, FF_ARRAY_LEN(bad), names, reterr));
     add(e, "dependencies_failed", "these did not succeed: %s", names);
-    return explain_join(e, id, reterr);
+    FF_TRY(read_join(e, id, &group, reterr));
+    if (group)
+        explain_join(e, group);
+    return FF_OK;
 }
 
 static ff_status explain_all(struct explainer *e, struct ff_error *reterr)

@@ -255,22 +255,44 @@ SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total
  ORDER BY e.node;
 
 -- name: upstreams
--- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 limit:i64
+-- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 room:i64 limit:i64
 -- out:  cells execution_id:uuid node:text pass:i64 outcome:i64
 -- out:  cells bytes:i64 data:blob content_type:text
--- note: What a node waited for, with the results as far as they are small enough. `bytes` is null
---       when there is no result.
-SELECT e.execution_id, e.node, x.pass, x.outcome, length(p.data) AS bytes,
-       CASE WHEN length(p.data) <= :inline_bytes OR x.pass = {{code:PASS_INPUT}}
-            THEN p.data END AS data,
-       p.content_type
+-- note: What a node waited for, with the results that are small enough, as far as all of them
+--       together fit `room`; and the one that is to be its input. `bytes` is null when there is no
+--       result. Data is fetched last: sums are made of lengths alone.
+SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
+       CASE WHEN u.pass = {{code:PASS_INPUT}} OR (u.bytes <= :inline_bytes AND u.so_far <= :room)
+            THEN (SELECT p.data
+                    FROM ff_payload p
+                   WHERE p.partition_key = :partition_key AND p.execution_id = u.execution_id
+                     AND p.kind = {{code:PAYLOAD_RESULT}}
+                     AND p.generation = u.resolved_generation) END AS data,
+       u.content_type
+  FROM (SELECT x.execution_id, e.node, x.pass, x.outcome, x.resolved_generation,
+               length(p.data) AS bytes, p.content_type,
+               sum(CASE WHEN length(p.data) <= :inline_bytes AND x.pass <> {{code:PASS_INPUT}}
+                        THEN length(p.data) ELSE 0 END) OVER (ORDER BY e.node) AS so_far
+          FROM ff_edge x {{by_index:ff_edge_downstream}}
+          JOIN ff_execution e
+            ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+          LEFT JOIN ff_payload p
+            ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
+           AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
+           AND x.outcome = {{code:EDGE_SUCCESS}}
+         WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id) u
+ ORDER BY u.node
+ LIMIT :limit;
+
+-- name: upstreams_with
+-- in:   partition_key:i16 downstream_id:uuid outcomes:i64[] limit:i64
+-- out:  cells node:text
+-- note: The first by name of those whose edges into a node have one of these outcomes.
+SELECT e.node
   FROM ff_edge x {{by_index:ff_edge_downstream}}
   JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
-  LEFT JOIN ff_payload p
-    ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
-   AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
-   AND x.outcome = {{code:EDGE_SUCCESS}}
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+   AND x.outcome {{any:outcomes}}
  ORDER BY e.node
  LIMIT :limit;
 

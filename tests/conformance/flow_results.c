@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * flow_results.c -- what a node gets from those it waited for, however many and large they are. */
+#include "support/flows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+enum { INLINE_BYTES = 64 << 10, LARGE_BYTES = 1 << 20 };
+
+static const char *numbered(struct test *t, const char *letter, size_t number)
+{
+    char *const name = keep(t, 24);
+
+    (void)snprintf(name, 24, "%s%05zu", letter, number);
+    return name;
+}
+
+/* A graph of `one` and of `width` others; `fan_out` says which way the edges lead, those from
+ * `inputs_from` on bring the input. */
+static struct ff_flow_request *fan(struct test *t, const char *one, size_t width, bool fan_out,
+                                   size_t inputs_from)
+{
+    struct ff_flow_request *const r = graph(t, one);
+    struct ff_flow_node *const nodes = keep(t, (width + 1) * sizeof *nodes);
+    struct ff_flow_edge *const edges = keep(t, width * sizeof *edges);
+
+    nodes[0] = r->nodes[0];
+    for (size_t i = 0; i < width; i++) {
+        nodes[1 + i] = nodes[0];
+        nodes[1 + i].name = numbered(t, "m", i);
+        edges[i] = (struct ff_flow_edge){.from = fan_out ? nodes[0].name : nodes[1 + i].name,
+                                         .to = fan_out ? nodes[1 + i].name : nodes[0].name,
+                                         .pass = i >= inputs_from ? "input" : NULL};
+    }
+    r->nodes = nodes;
+    r->node_count = width + 1;
+    r->edges = edges;
+    r->edge_count = width;
+    return r;
+}
+
+static struct flow given_fan(struct test *t, const struct ff_flow_request *r)
+{
+    struct ff_flow_made made;
+    struct flow flow;
+
+    EXPECT_OK(t, when_flow_created(t, r, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    return flow;
+}
+
+static struct ff_tasks when_claimed_up_to(struct test *t, int32_t max)
+{
+    struct ff_claim_request r = claim_request();
+    struct ff_tasks tasks = {0};
+
+    r.max = max;
+    r.wait_ms = 10000;
+    EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
+    keep_answer(t, tasks.memory);
+    EXPECT(t, tasks.count > 0);
+    return tasks;
+}
+
+static void when_all_completed(struct test *t, const struct ff_tasks *tasks, struct ff_str result)
+{
+    struct ff_completion *const items = keep(t, tasks->count * sizeof *items);
+    struct ff_task_result *const results = keep(t, tasks->count * sizeof *results);
+
+    for (size_t i = 0; i < tasks->count; i++)
+        items[i] =
+            (struct ff_completion){.lease = ff_task_lease(&tasks->items[i]), .result = result};
+    EXPECT_OK(t, ff_complete(t->client, items, tasks->count, results, &t->err));
+    for (size_t i = 0; i < tasks->count; i++)
+        EXPECT_OK(t, results[i].status);
+}
+
+static struct ff_str letters(struct test *t, char letter, size_t bytes)
+{
+    char *const text = keep(t, bytes);
+
+    memset(text, letter, bytes);
+    return (struct ff_str){text, bytes};
+}
+
+/* How many members are in a state. */
+static int64_t members(struct test *t, const struct flow *flow, const char *state)
+{
+    const struct ff_flow_info *const info = look_flow(t, flow);
+
+    for (size_t i = 0; i < info->count_count; i++)
+        if (strcmp(info->counts[i].public_state, state) == 0)
+            return info->counts[i].count;
+    return 0;
+}
+
+/* Completes whatever can be claimed, `count` tasks in all. */
+static void when_completed_all(struct test *t, size_t count, struct ff_str result)
+{
+    while (count > 0) {
+        const struct ff_tasks tasks = when_claimed_up_to(t, 64);
+
+        when_all_completed(t, &tasks, result);
+        count -= tasks.count;
+    }
+}
+
+/* Inputs that only the graph knows count too: a claim hands out what fits one answer and gives the
+ * others back. Without that bound, twelve times as many of them were all given back, for ever. */
+FF_CONFORMANCE_SLOW(flow_results, large_inputs_of_many_nodes_come_in_several_answers)
+{
+    enum { WIDTH = 20 };
+    const struct flow flow = given_fan(t, fan(t, "first | ", WIDTH, true, 0));
+    const struct ff_str large = letters(t, 'x', LARGE_BYTES);
+    struct ff_tasks tasks;
+    size_t answers = 0;
+
+    tasks = when_claimed_up_to(t, 1);
+    when_all_completed(t, &tasks, large);
+    WAIT_UNTIL(t, members(t, &flow, "waiting") == WIDTH);
+    for (size_t done = 0; done < WIDTH; done += tasks.count, answers++) {
+        size_t bytes = 0;
+
+        tasks = when_claimed_up_to(t, 256);
+        for (size_t i = 0; i < tasks.count; i++) {
+            EXPECT_INT(t, LARGE_BYTES, (int64_t)tasks.items[i].input.len);
+            EXPECT_INT(t, 'x', tasks.items[i].input.ptr[LARGE_BYTES - 1]);
+            bytes += tasks.items[i].input.len;
+        }
+        EXPECT(t, bytes <= FF_CLAIM_BYTES_MAX);
+        when_all_completed(t, &tasks, (struct ff_str){"1", 1});
+    }
+    EXPECT(t, answers >= WIDTH / 8);
+    WAIT_UNTIL(t, strcmp(look_flow(t, &flow)->state, "completed") == 0);
+}
+
+/* The map of upstreams is whole, and the one that brings the input may be the last of them. */
+FF_CONFORMANCE_SLOW(flow_results, more_than_a_thousand_upstreams_are_all_told)
+{
+    enum { WIDTH = 1050 };
+    const struct flow flow = given_fan(t, fan(t, "zlast | ", WIDTH, false, WIDTH - 1));
+    struct ff_explanation why;
+    struct ff_tasks tasks;
+
+    EXPECT_OK(t, ff_explain(t->client, node_id(t, &flow, "zlast"), &why, &t->err));
+    keep_answer(t, why.memory);
+    EXPECT_TEXT(t, "dependencies", why.items[0].code);
+    EXPECT(t, strstr(why.items[0].detail, "1050 of 1050") != NULL);
+    when_completed_all(t, WIDTH, (struct ff_str){"\"r\"", 3});
+    tasks = when_claimed_up_to(t, 1);
+    EXPECT_TEXT(t, "zlast", tasks.items[0].node);
+    EXPECT_INT(t, WIDTH, (int64_t)tasks.items[0].upstream_count);
+    EXPECT_TEXT(t, "m01049", tasks.items[0].upstream[WIDTH - 1].node);
+    EXPECT_BYTES(t, "\"r\"", 3, tasks.items[0].upstream[WIDTH - 1].result);
+    EXPECT_BYTES(t, "\"r\"", 3, tasks.items[0].input);
+}
+
+/* Each is small enough to come along, all of them are not: the rest is told to be elsewhere. */
+FF_CONFORMANCE_SLOW(flow_results, results_come_along_as_far_as_they_fit)
+{
+    enum { WIDTH = 160, FIT = FF_CLAIM_BYTES_MAX / INLINE_BYTES };
+    const struct flow flow = given_fan(t, fan(t, "zlast | ", WIDTH, false, WIDTH));
+    const struct ff_task *task;
+
+    when_completed_all(t, WIDTH, letters(t, 'y', INLINE_BYTES));
+    task = when_claimed_up_to(t, 1).items;
+    EXPECT_TEXT(t, node_id(t, &flow, "zlast"), task->execution_id);
+    EXPECT_INT(t, WIDTH, (int64_t)task->upstream_count);
+    for (size_t i = 0; i < WIDTH; i++) {
+        EXPECT_INT(t, i < FIT ? INLINE_BYTES : 0, (int64_t)task->upstream[i].result.len);
+        EXPECT(t, task->upstream[i].result_elsewhere == (i >= FIT));
+        EXPECT_TEXT(t, "success", task->upstream[i].outcome);
+    }
+}
