@@ -135,6 +135,25 @@ void ff_arena_reset(struct ff_arena *arena)
     arena->failed = false;
 }
 
+static void chunks_move(struct ff_arena_chunk **to, struct ff_arena_chunk *chunks)
+{
+    while (chunks) {
+        struct ff_arena_chunk *const next = chunks->next;
+
+        chunks->next = *to;
+        *to = chunks;
+        chunks = next;
+    }
+}
+
+void ff_arena_adopt(struct ff_arena *to, struct ff_arena *from)
+{
+    chunks_move(&to->large, from->first);
+    chunks_move(&to->large, from->large);
+    from->first = from->current = from->large = NULL;
+    from->used_bytes = 0;
+}
+
 /* The current chunk if `taken` bytes fit, else a fresh one; NULL without memory. */
 static struct ff_arena_chunk *chunk_with_room(struct ff_arena *arena, size_t taken)
 {

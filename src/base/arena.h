@@ -38,6 +38,9 @@ void ff_arena_done(struct ff_arena *arena);
 /* Forgets everything handed out; keeps the first chunk for the next user. */
 void ff_arena_reset(struct ff_arena *arena);
 
+/* What `from` has handed out lives as long as `to`, and is not counted there; `from` is empty. */
+void ff_arena_adopt(struct ff_arena *to, struct ff_arena *from);
+
 /* Zeroed, aligned to 16 bytes. A request of 0 bytes gives a pointer that must not be read. */
 void *ff_arena_alloc(struct ff_arena *arena, size_t bytes);
 void *ff_arena_array(struct ff_arena *arena, size_t count, size_t item_bytes);

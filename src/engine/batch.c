@@ -36,7 +36,7 @@ void ff_batch_reset(struct ff_batch *batch)
     batch->count = 0;
     batch->reruns = 0;
     batch->out_of_memory = false;
-    batch->texts_kept = false;
+    batch->first_deadline_mono_ms = INT64_MAX;
 }
 
 static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,
@@ -71,6 +71,8 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
         ff_list_push_back(&batch->jobs, &job->link);
         batch->count++;
         bytes += job->bytes;
+        batch->first_deadline_mono_ms =
+            ff_min_i64(batch->first_deadline_mono_ms, job->deadline_mono_ms);
         job->want_from = batch->rows.want_count;
         if (job->reply)
             ff_reply_need(&work, &job->reply->in);

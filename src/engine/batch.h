@@ -17,9 +17,9 @@ struct ff_batch {
     size_t count;
     struct ff_uuid id;
     int64_t loaded_mono_ms;
-    uint32_t reruns; /* how often these jobs have been run together in vain */
+    int64_t first_deadline_mono_ms; /* of its jobs */
+    uint32_t reruns;                /* how often these jobs have been run together in vain */
     bool out_of_memory;
-    bool texts_kept; /* rows no longer borrow from jobs: some have been answered already */
 };
 
 /* What a batch needs from its engine. */

@@ -94,6 +94,60 @@ static void keep_wanted(struct ff_executor *executor, struct ff_list *jobs, size
     }
 }
 
+/* Jobs that wait for their turn while the store is asked about others. */
+static void expire_groups(struct ff_executor *executor)
+{
+    FF_LIST_FOR_EACH(node, &executor->groups)
+    {
+        struct ff_group *const group = ff_list_item(node, struct ff_group, link);
+
+        keep_wanted(executor, &group->jobs, &group->count);
+        if (group->count > 0)
+            continue;
+        ff_list_remove(node);
+        ff_free(group);
+    }
+}
+
+/* Takes out jobs whose time is over and answers them. The batch keeps their memory: rows and the
+ * call under way borrow from it. Returns how many. */
+static size_t take_overdue(struct ff_executor *executor, struct ff_list *jobs, bool saving)
+{
+    const int64_t mono_ms = ff_engine_mono_ms(executor->engine);
+    size_t count = 0;
+
+    FF_LIST_FOR_EACH(node, jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        if (job->deadline_mono_ms > mono_ms)
+            continue;
+        ff_list_remove(node);
+        count++;
+        job->status = saving ? ff_fail(&job->error, FF_OUTCOME_UNKNOWN,
+                                       "the store does not say in time whether this was applied")
+                             : ff_job_late(job, &job->error);
+        job->error.repeatable = saving && job->repeatable;
+        ff_arena_adopt(&executor->batch.arena, &job->arena);
+        ff_engine_end_job(executor->engine, job);
+    }
+    return count;
+}
+
+/* Callers whose time is over while the store is asked: nobody can tell them more than this. */
+static void answer_overdue(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+    const bool saving =
+        executor->stage == FF_EXECUTOR_SAVING || executor->stage == FF_EXECUTOR_RESOLVING;
+
+    expire_groups(executor);
+    if (batch->first_deadline_mono_ms > ff_engine_mono_ms(executor->engine))
+        return;
+    batch->count -= take_overdue(executor, &batch->jobs, saving);
+    (void)take_overdue(executor, &batch->deferred, false);
+}
+
 /* Run the batch's jobs again: all together, or in halves. */
 static void again(struct ff_executor *executor, bool split, uint32_t reruns)
 {
@@ -170,6 +224,7 @@ static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_s
         .lock_wait_ms = kind == FF_CALL_LOAD ? lock_wait_ms(executor) : 0,
     };
     executor->stage = stage;
+    executor->calling = true;
     executor->engine->stats.store_calls++;
     executor->session->ops->start(executor->session, &executor->call);
 }
@@ -184,6 +239,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     uint32_t reruns;
 
     if (executor->retry_at_mono_ms > ff_engine_mono_ms(engine)) {
+        expire_groups(executor);
         *ret_at_mono_ms = executor->retry_at_mono_ms;
         return FF_WAITS_TIME;
     }
@@ -301,7 +357,7 @@ static void failed(struct ff_executor *executor)
 {
     struct ff_batch *const batch = &executor->batch;
     struct ff_engine *const engine = executor->engine;
-    const size_t count = batch->count;
+    const bool alone = batch->count == 1 && ff_list_empty(&batch->deferred);
 
     ff_engine_batch_ended(engine, batch, false);
     note_loss(executor);
@@ -315,7 +371,7 @@ static void failed(struct ff_executor *executor)
         stop_for_a_while(executor);
         return;
     case FF_CALLED_OP:
-        if (count > 1 || !ff_list_empty(&batch->deferred))
+        if (!alone)
             again(executor, true, 0);
         else if (batch->arena.failed) /* it is not the op that is wrong */
             ff_engine_fail_jobs(engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
@@ -330,7 +386,7 @@ static void failed(struct ff_executor *executor)
             wait_patiently(executor);
         else if (executor->call.outcome == FF_CALLED_HELD)
             held(executor);
-        else if (count == 1 && batch->reruns >= SINGLE_RERUNS)
+        else if (alone && batch->reruns >= SINGLE_RERUNS)
             ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");
         else
             again(executor, batch->reruns >= FF_RERUNS_MAX, batch->reruns + 1);
@@ -408,30 +464,6 @@ static void decide(struct ff_executor *executor)
     }
 }
 
-/* Callers whose time is over while we ask: nobody can tell them more than this. */
-static void answer_overdue(struct ff_executor *executor)
-{
-    const int64_t mono_ms = ff_engine_mono_ms(executor->engine);
-    struct ff_list overdue;
-
-    ff_list_init(&overdue);
-    FF_LIST_FOR_EACH(node, &executor->batch.jobs)
-    {
-        if (ff_list_item(node, struct ff_job, link)->deadline_mono_ms > mono_ms)
-            continue;
-        ff_list_remove(node);
-        ff_list_push_back(&overdue, node);
-        executor->batch.count--;
-    }
-    if (ff_list_empty(&overdue))
-        return;
-    if (!executor->batch.texts_kept) /* if it has committed, its rows are looked at once more */
-        ff_rowset_keep_texts(&executor->batch.rows);
-    executor->batch.texts_kept = true;
-    ff_engine_fail_jobs(executor->engine, &overdue, FF_OUTCOME_UNKNOWN,
-                        "the store does not say in time whether this was applied");
-}
-
 static void resolve(struct ff_executor *executor)
 {
     atomic_fetch_add(&executor->engine->resolving, 1);
@@ -479,7 +511,7 @@ static void rolled_back(struct ff_executor *executor)
         again(executor, true, 0);
 }
 
-static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_ms)
+static void resolved(struct ff_executor *executor)
 {
     struct ff_engine *const engine = executor->engine;
     const int64_t since_ms = ff_engine_mono_ms(engine) - executor->resolve_since_mono_ms;
@@ -504,14 +536,10 @@ static ff_waits_for resolved(struct ff_executor *executor, int64_t *ret_at_mono_
                             "the store does not say whether this was applied");
     } else {
         note_loss(executor);
-        answer_overdue(executor);
         stop_for_a_while(executor);
-        *ret_at_mono_ms = executor->retry_at_mono_ms;
-        executor->call.kind = FF_CALL_READ; /* marks: not asked again yet */
-        return FF_WAITS_TIME;
+        return; /* asked again when the time has come */
     }
     atomic_fetch_sub(&engine->resolving, 1);
-    return FF_WAITS_NOTHING;
 }
 
 ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono_ms)
@@ -519,15 +547,19 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
     *ret_at_mono_ms = INT64_MAX;
     if (executor->stage == FF_EXECUTOR_IDLE)
         return step_idle(executor, ret_at_mono_ms);
-    if (executor->stage == FF_EXECUTOR_RESOLVING && executor->call.kind != FF_CALL_RESOLVE) {
+    if (!executor->calling) { /* resolving, and the store was away */
+        answer_overdue(executor);
         if (executor->retry_at_mono_ms > ff_engine_mono_ms(executor->engine)) {
             *ret_at_mono_ms = executor->retry_at_mono_ms;
             return FF_WAITS_TIME;
         }
         start(executor, FF_CALL_RESOLVE, FF_EXECUTOR_RESOLVING);
     }
-    if (!executor->session->ops->finish(executor->session, &executor->call))
+    if (!executor->session->ops->finish(executor->session, &executor->call)) {
+        answer_overdue(executor);
         return FF_WAITS_STORE;
+    }
+    executor->calling = false;
     switch (executor->stage) {
     case FF_EXECUTOR_LOADING:
         if (executor->call.outcome == FF_CALLED_OK)
@@ -542,7 +574,8 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
         rolled_back(executor);
         break;
     case FF_EXECUTOR_RESOLVING:
-        return resolved(executor, ret_at_mono_ms);
+        resolved(executor);
+        break;
     case FF_EXECUTOR_IDLE:
         break;
     }
@@ -555,8 +588,9 @@ void ff_executor_abort(struct ff_executor *executor)
     const bool saving =
         executor->stage == FF_EXECUTOR_SAVING || executor->stage == FF_EXECUTOR_RESOLVING;
 
-    if (executor->stage != FF_EXECUTOR_IDLE && executor->call.kind != FF_CALL_READ)
+    if (executor->calling)
         executor->session->ops->abandon(executor->session, &executor->call);
+    executor->calling = false;
     executor->stage = FF_EXECUTOR_IDLE;
     ff_engine_batch_ended(engine, &executor->batch, false);
     ff_engine_fail_jobs(engine, &executor->batch.deferred, FF_CLOSED, "engine is closing");

@@ -35,6 +35,7 @@ struct ff_executor {
     struct ff_session *session;
     ff_executor_stage stage;
     struct ff_call call;
+    bool calling; /* the store has the call and has not answered */
     struct ff_batch batch;
     struct ff_list groups;    /* before anything new */
     int64_t retry_at_mono_ms; /* the store is away: not before then */

@@ -447,20 +447,6 @@ struct ff_event *ff_rowset_event(struct ff_rowset *rows)
     return event;
 }
 
-void ff_rowset_keep_texts(struct ff_rowset *rows)
-{
-    for (int table = 0; table < FF_TABLE_COUNT; table++)
-        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next) {
-            const struct ff_table_info *const info = &ff_tables[table];
-
-            if (entry->found != FF_FOUND_ROW || ((struct ff_row *)entry->row)->op == 0)
-                continue;
-            for (size_t i = 0; i < info->col_count; i++)
-                if (info->cols[i].type == FF_TYPE_TEXT || info->cols[i].type == FF_TYPE_BLOB)
-                    copy_column(&info->cols[i], entry->row, entry->row, rows->arena);
-        }
-}
-
 static bool row_needs(const struct ff_entry *entry, ff_change change)
 {
     const struct ff_row *const row = entry->row;

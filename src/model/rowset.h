@@ -119,10 +119,6 @@ void ff_rowset_delete(struct ff_rowset *rows, void *row);
 void ff_rowset_purge(struct ff_rowset *rows, struct ff_execution *execution);
 struct ff_event *ff_rowset_event(struct ff_rowset *rows);
 
-/* Ops put texts of their own memory into rows. Copies those texts: the ops may go, the rows stay
- * readable. A text for which there is no memory becomes null. */
-void ff_rowset_keep_texts(struct ff_rowset *rows);
-
 /* --- saving (stores) --- */
 
 typedef enum ff_change { FF_CHANGE_INSERT, FF_CHANGE_UPDATE, FF_CHANGE_DELETE } ff_change;

@@ -260,6 +260,36 @@ static void test_arena__printf_measures_itself(void **state FF_UNUSED)
     ff_arena_done(&arena);
 }
 
+/* Small and large blocks of the one live on in the other, which still grows its own. */
+static void test_arena__adopted_memory_outlives_its_arena(void **state FF_UNUSED)
+{
+    struct ff_arena keeper;
+    struct ff_arena other;
+    struct ff_str small[100];
+    struct ff_str large;
+
+    ff_arena_init(&keeper, CHUNK_BYTES, 1 << 16);
+    ff_arena_init(&other, CHUNK_BYTES, 1 << 20);
+    char *grown = ff_arena_alloc(&keeper, CHUNK_BYTES);
+    for (size_t i = 0; i < FF_ARRAY_LEN(small); i++)
+        small[i] = ff_arena_printf(&other, "text %zu", i);
+    large =
+        ff_arena_str(&other, (struct ff_str){(char[CHUNK_BYTES * 2]){"large"}, CHUNK_BYTES * 2});
+    const size_t used = ff_arena_used(&keeper);
+    ff_arena_adopt(&keeper, &other);
+    assert_int_equal(ff_arena_used(&keeper), used);
+    assert_int_equal(ff_arena_used(&other), 0);
+    assert_non_null(ff_arena_alloc(&other, 10)); /* it is empty, not gone */
+    ff_arena_done(&other);
+    memset(grown, 'x', CHUNK_BYTES);
+    grown = ff_arena_grow(&keeper, grown, CHUNK_BYTES, CHUNK_BYTES * 3);
+    assert_int_equal(grown[CHUNK_BYTES - 1], 'x');
+    assert_string_equal(small[0].ptr, "text 0");
+    assert_string_equal(small[99].ptr, "text 99");
+    assert_string_equal(large.ptr, "large");
+    ff_arena_done(&keeper);
+}
+
 static void test_arena__done_accepts_anything(void **state FF_UNUSED)
 {
     struct ff_arena arena = {.failed = false};
@@ -284,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_arena__large_objects_grow_without_waste),
         cmocka_unit_test(test_arena__copies_are_terminated),
         cmocka_unit_test(test_arena__printf_measures_itself),
+        cmocka_unit_test(test_arena__adopted_memory_outlives_its_arena),
         cmocka_unit_test(test_arena__done_accepts_anything),
     };
 

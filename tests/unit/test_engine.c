@@ -168,6 +168,94 @@ static void test_engine__who_is_in_doubt_is_stood_in_for(void **state)
     atomic_store(&engine->resolving, 0);
 }
 
+/* --- a store that does not answer --- */
+
+static const struct ff_session_ops *store_ops;
+static ff_call_kind unanswered; /* calls of this kind do not end; SQLite never has a RESOLVE */
+
+static bool finish_unless_silent(struct ff_session *session, struct ff_call *call)
+{
+    return call->kind != unanswered && store_ops->finish(session, call);
+}
+
+static void given_silence(struct ff_session *session, struct ff_session_ops *ops, ff_call_kind kind)
+{
+    store_ops = session->ops;
+    *ops = *store_ops;
+    ops->finish = finish_unless_silent;
+    session->ops = ops;
+    unanswered = kind;
+}
+
+static void count_call(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* A submission that no thread waits for, while calls of a kind go unanswered until its time is
+ * over. Then the store speaks again. */
+static ff_status when_submitted_into_silence(ff_call_kind kind, bool *ret_repeatable)
+{
+    struct ff_session *const session = engine->executors[0].session;
+    struct ff_session_ops ops;
+    struct ff_submitted result;
+    struct ff_submission item;
+    struct ff_async *async = NULL;
+    int calls = 0;
+
+    given_silence(session, &ops, kind);
+    ff_submission_init(&item);
+    item.kind = "work";
+    item.idempotency_key = "a text in the memory of the job";
+    assert_int_equal(
+        ff_async_new(client, &ff_submit_type, &item, 1, count_call, &calls, &async, &error), FF_OK);
+    ff_async_go(async);
+    pass(999, 100);
+    assert_int_equal(calls, 0);
+    pass(1, 1);
+    assert_int_equal(calls, 1);
+    assert_int_equal(ff_async_take(async, &result, &error), FF_OK);
+    *ret_repeatable = result.error.repeatable;
+    ff_async_free(async);
+    unanswered = FF_CALL_RESOLVE;
+    step_all();
+    session->ops = store_ops;
+    return result.status;
+}
+
+static size_t execution_count(void)
+{
+    struct ff_info_list all = {0};
+    struct ff_filter filter;
+    size_t count;
+
+    ff_filter_init(&filter);
+    assert_int_equal(ff_list(client, &filter, &all, &error), FF_OK);
+    count = all.count;
+    ff_answer_free(&all);
+    return count;
+}
+
+/* Before the decision the answer is certain, and stays so when the store goes on. */
+static void test_engine__a_load_without_answer_is_told_in_time(void **state)
+{
+    bool repeatable;
+
+    (void)state;
+    assert_int_equal(when_submitted_into_silence(FF_CALL_LOAD, &repeatable), FF_TIMEOUT);
+    assert_int_equal(execution_count(), 0);
+}
+
+static void test_engine__a_commit_without_answer_is_told_in_time(void **state)
+{
+    bool repeatable;
+
+    (void)state;
+    assert_int_equal(when_submitted_into_silence(FF_CALL_SAVE, &repeatable), FF_OUTCOME_UNKNOWN);
+    assert_true(repeatable);
+    assert_int_equal(execution_count(), 1);
+}
+
 /* --- leases and contact --- */
 
 static void test_engine__a_lease_that_nobody_renews_lapses(void **state)
@@ -243,9 +331,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_engine__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(one_call_is_a_batch_of_one),      TEST(a_bad_item_leaves_its_neighbours_alone),
-        TEST(who_is_in_doubt_is_stood_in_for), TEST(a_lease_that_nobody_renews_lapses),
-        TEST(a_stall_ends_no_lease),           TEST(what_waits_when_it_closes_is_told),
+        TEST(one_call_is_a_batch_of_one),
+        TEST(a_bad_item_leaves_its_neighbours_alone),
+        TEST(who_is_in_doubt_is_stood_in_for),
+        TEST(a_load_without_answer_is_told_in_time),
+        TEST(a_commit_without_answer_is_told_in_time),
+        TEST(a_lease_that_nobody_renews_lapses),
+        TEST(a_stall_ends_no_lease),
+        TEST(what_waits_when_it_closes_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
