@@ -14,13 +14,6 @@
 
 #include "base/banned.h"
 
-static int64_t now_ms(void)
-{
-    const struct ff_clock clock = ff_clock_system();
-
-    return ff_clock_mono_ms(&clock);
-}
-
 /* Tries again, as the executor does, until the store serves or the time is over. */
 static bool put_soon(struct ff_session *session, const char *name)
 {

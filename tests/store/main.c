@@ -3,12 +3,14 @@
  * main.c -- runs the tests of the Postgres store against the private server of FF_TEST_PG. */
 #include "store_ring.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "model/states.h"
@@ -22,6 +24,13 @@ static char schema[64];
 static int schema_count;
 static PGconn *other;
 static PGresult *last_answer;
+
+int64_t now_ms(void)
+{
+    const struct ff_clock clock = ff_clock_system();
+
+    return ff_clock_mono_ms(&clock);
+}
 
 void check_failed(const char *file, int line, const char *condition)
 {
@@ -153,15 +162,10 @@ PGconn *disturber(void)
     return other;
 }
 
-long disturb(const char *fmt, ...)
+static long ask(const char *text)
 {
-    char text[1024];
-    va_list args;
     long number = -1;
 
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     PQclear(last_answer);
     last_answer = PQexec(disturber(), text);
     if (PQresultStatus(last_answer) == PGRES_FATAL_ERROR)
@@ -169,6 +173,41 @@ long disturb(const char *fmt, ...)
     if (PQresultStatus(last_answer) == PGRES_TUPLES_OK && PQntuples(last_answer) > 0)
         number = strtol(PQgetvalue(last_answer, 0, 0), NULL, 10);
     return number;
+}
+
+long disturb(const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return ask(text);
+}
+
+bool comes_true(const char *fmt, ...)
+{
+    const int64_t until_ms = now_ms() + CALL_MS;
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    while (ask(text) != 1) {
+        if (now_ms() > until_ms)
+            return false;
+        (void)poll(NULL, 0, 10);
+    }
+    return true;
+}
+
+bool set_server(const char *setting, const char *value)
+{
+    (void)disturb("ALTER SYSTEM SET %s = '%s'", setting, value);
+    (void)disturb("SELECT pg_reload_conf()");
+    return comes_true("SELECT (current_setting('%s') = '%s')::int", setting, value);
 }
 
 const char *stored_meta(const char *name)

@@ -3,7 +3,6 @@
  * schema.c -- migrations: once, by one, forward only, and never silently wrong. */
 #include "store_ring.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -111,26 +110,18 @@ static void every_statement_can_be_prepared(void)
     CHECK(bad == 0);
 }
 
-static void set_fsync(const char *value)
-{
-    (void)disturb("ALTER SYSTEM SET fsync = %s", value);
-    (void)disturb("SELECT pg_reload_conf()");
-    while (disturb("SELECT (current_setting('fsync') = '%s')::int", value) != 1)
-        (void)poll(NULL, 0, 10);
-}
-
 static void server_that_may_lose_commits_is_refused(void)
 {
     struct ff_store *store;
     ff_status status;
     bool warned;
 
-    set_fsync("off");
+    CHECK(set_server("fsync", "off"));
     status = open_status(NULL);
     store = store_open("&unsafe=1");
     warned = store && strstr(store->facts.warnings, "fsync");
     ff_store_free(store);
-    set_fsync("on");
+    CHECK(set_server("fsync", "on"));
     CHECK(status == FF_UNAVAILABLE && warned);
 }
 

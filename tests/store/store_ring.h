@@ -15,6 +15,8 @@
 
 #define CALL_MS 20000
 
+int64_t now_ms(void); /* monotonic */
+
 struct test {
     const char *name;
     void (*run)(void);
@@ -63,6 +65,10 @@ const char *stored_meta(const char *name);
 PGconn *disturber(void);
 /* First cell of the answer as a number, or -1. */
 long disturb(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Asks until the answer is 1; false: it was not within CALL_MS. */
+bool comes_true(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Changes a setting of the server and waits for it to hold. */
+bool set_server(const char *setting, const char *value);
 int session_pid(void); /* of ours, in a transaction, the youngest */
 
 /* --- a proxy between session and server --- */
