@@ -4,10 +4,11 @@ DESTDIR ?=
 ARGS    ?=
 SEEDS   ?= 10000
 FUZZ_SECONDS ?= 600
+MINUTES ?= 5
 PEERS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-full sim mutants fuzz bench bench-growth lint install \
+.PHONY: help setup build run test test-full sim chaos mutants fuzz bench bench-growth lint install \
         format clean
 
 help: ## List the verbs
@@ -37,6 +38,12 @@ sim: ## Simulate SEEDS worlds, optimised and with assertions (ARGS: see tests/si
 	@cmake --preset release -B build/sim -DFF_TESTS=ON >/dev/null
 	@cmake --build build/sim --target ff-sim
 	@build/sim/tests/ff-sim --seeds $(SEEDS) $(ARGS)
+
+chaos: ## Kill Postgres, servers and workers for MINUTES (default 5) and look what is left
+	@tools/setup full
+	@cmake --preset release -B build/sim -DFF_TESTS=ON >/dev/null
+	@cmake --build build/sim --target ff
+	@tests/chaos/run --ff build/sim/ff --minutes $(MINUTES) $(ARGS)
 
 mutants: ## Build in deliberate defects; the tests must find each (ARGS: names)
 	@tools/setup full

@@ -3,9 +3,9 @@
  * failpoint.h -- named places at which a test may end the process, as a crash would.
  *
  * Only in test builds; elsewhere nothing is left of them. FF_FAILPOINT=name:n in the environment
- * kills the process at the n-th passage. To add one, write a line into failpoints.def: the fault
- * ring finds it there, kills a process at it, and fails if it is never reached.
- * Tests: tests/faults/kills.c. */
+ * kills the process at the n-th passage. To add one, write a line into failpoints.def: the tests
+ * find it there, kill a process at it, and fail if it is never reached.
+ * Tests: tests/faults/kills.c; tests/chaos, also those of servers and workers. */
 #ifndef FF_BASE_FAILPOINT_H
 #define FF_BASE_FAILPOINT_H
 

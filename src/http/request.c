@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/encode.h"
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -89,6 +90,7 @@ static enum MHD_Result send_answer(struct ff_request *request)
                   FF_HTTP_SEND_MS + (int64_t)request->text.len / FF_HTTP_RATE);
     if (!request->response)
         return MHD_NO;
+    FF_FAILPOINT(http_answering);
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 
 #include "base/banned.h"
 
@@ -109,6 +110,7 @@ void *ff_worker_claims(void *arg)
             break;
         }
         if (haul->tasks.count) {
+            FF_FAILPOINT(worker_claimed);
             take(worker, haul);
         } else {
             ff_answer_free(&haul->tasks);

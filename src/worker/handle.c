@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/failpoint.h"
+
 #include "base/banned.h"
 
 static const struct ff_kind_handler *handler_of(const struct ff_worker *worker, const char *kind)
@@ -83,6 +85,7 @@ void *ff_worker_handles(void *arg)
         pthread_mutex_unlock(&worker->lock);
 
         const ff_verdict verdict = run_handler(ctx);
+        FF_FAILPOINT(worker_handled);
 
         pthread_mutex_lock(&worker->lock);
         worker->running_count--;

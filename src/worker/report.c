@@ -8,6 +8,7 @@
 #include "worker/worker-int.h"
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "base/str.h"
 
 #include "base/banned.h"
@@ -173,6 +174,7 @@ static void report(struct ff_worker *worker, struct batch *batch)
     const ff_status status = say(worker->client, batch, &error);
     size_t refused = 0;
 
+    FF_FAILPOINT(worker_reported);
     if (status != FF_OK)
         ff_worker_notice(worker, "cannot report %zu tasks: %s", batch->count, error.message);
     for (size_t i = 0; status == FF_OK && i < batch->count; i++) {

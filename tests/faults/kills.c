@@ -215,9 +215,11 @@ void failpoints_print(void)
         (void)printf("%-20s %s\n", failpoints[i].name, failpoints[i].what);
 }
 
-static bool is_of_other_store(const struct test *t, const char *name)
+/* Those of servers and workers are for tests/chaos. */
+static bool is_elsewhere(const struct test *t, const char *name)
 {
-    return strncmp(name, t->store->kind == TEST_STORE_FILE ? "postgres_" : "sqlite_", 7) == 0;
+    return strncmp(name, t->store->kind == TEST_STORE_FILE ? "postgres_" : "sqlite_", 7) == 0 ||
+           strncmp(name, "http_", 5) == 0 || strncmp(name, "worker_", 7) == 0;
 }
 
 /* The child dies by itself, at the n-th passage. */
@@ -256,7 +258,7 @@ static void die_everywhere(struct test *t)
         const char *const name = failpoints[i % FF_ARRAY_LEN(failpoints)].name;
         const size_t from = book->count;
 
-        if (is_of_other_store(t, name))
+        if (is_elsewhere(t, name))
             continue;
         die_at(t, book, name, 1 + (unsigned)ff_prng_below(&prng, 30));
         kills++;
