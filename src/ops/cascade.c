@@ -151,14 +151,10 @@ struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_grap
 }
 
 /* Its upstreams allow it to run. */
-static void free_node(struct ff_work *work, const struct ff_flow *flow, struct ff_execution *node)
+static void free_node(struct ff_work *work, struct ff_execution *node)
 {
     ff_state to = FF_STATE_READY_REPLAY;
 
-    if (ff_flow_stops_members(flow)) {
-        ff_member_cancel(work, node, flow->cancel_reason, FF_STR(FF_BY_FLOW));
-        return;
-    }
     if (node->state == FF_STATE_BLOCKED_FIRST)
         to = ff_state_when_free(work, node);
     ff_work_edit(work, node);
@@ -212,8 +208,10 @@ static ff_status decide(struct ff_work *work, const struct ff_flow *flow,
         return FF_OK; /* cancelled or expired while it waited */
     if (!ff_state_is_blocked(node->state))
         return not_blocked(node, reterr);
-    if (decision == FF_GROUP_SATISFIED)
-        free_node(work, flow, node);
+    if (ff_flow_stops_members(flow)) /* the drain has not come to it yet */
+        ff_member_cancel(work, node, flow->cancel_reason, FF_STR(FF_BY_FLOW));
+    else if (decision == FF_GROUP_SATISFIED)
+        free_node(work, node);
     else
         ff_execution_finish(work, node, FF_STATE_SKIPPED, NULL, FF_STR("dependencies_failed"));
     return FF_OK;
@@ -262,21 +260,24 @@ void ff_member_need_hops(struct ff_work *work, struct ff_exec_id id, int32_t gen
         ff_work_want(work, FF_TABLE_OUTBOX, &reopened, FF_WANT_LOCK);
 }
 
-/* True if it had been dispatched before. */
-static bool supersede(struct ff_work *work, struct ff_hop_key key)
+static struct ff_outbox *hop_row(struct ff_work *work, const struct ff_execution *execution,
+                                 ff_hop_kind kind)
 {
-    const struct ff_outbox row = ff_hop_row_key(key);
-    struct ff_outbox *const hop = ff_work_row(work, FF_TABLE_OUTBOX, &row);
+    const struct ff_outbox key = ff_hop_row_key(hop_of(execution, kind));
 
-    if (!hop)
+    return ff_work_row(work, FF_TABLE_OUTBOX, &key);
+}
+
+/* True if it was open: nobody will dispatch it now. */
+static bool supersede(struct ff_work *work, struct ff_outbox *hop)
+{
+    if (!hop || hop->dispatched_at_ms != FF_NULL64)
         return false;
-    if (hop->dispatched_at_ms != FF_NULL64)
-        return true;
     if (FF_MUTANT(hop_of_old_generation))
-        return false;
+        return true;
     ff_work_edit(work, hop);
     hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);
-    return false;
+    return true;
 }
 
 static void insert_reopening(struct ff_work *work, const struct ff_execution *execution,
@@ -296,13 +297,17 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
                        ff_state to, bool downstream)
 {
     const int32_t ended_as = execution->state;
+    struct ff_outbox *const reopening = hop_row(work, execution, FF_HOP_REOPEN);
+    struct ff_outbox *const completion = hop_row(work, execution, FF_HOP_COMPLETION);
 
     assert(ff_state_is_terminal(ended_as));
-    (void)supersede(work, hop_of(execution, FF_HOP_REOPEN));
-    if (supersede(work, hop_of(execution, FF_HOP_COMPLETION)))
-        ff_flow_count(work, flow, ended_as, -1);
-    else
+    if (supersede(work, reopening) && reopening->outcome == FF_REOPEN_DOWNSTREAM)
+        downstream = true; /* what was asked for and is not yet done is done by the next one */
+    assert(completion);
+    if (supersede(work, completion))
         ff_flow_touch(work, flow);
+    else
+        ff_flow_count(work, flow, ended_as, -1);
     ff_execution_next_generation(work, execution);
     ff_execution_move(work, execution, to);
     insert_reopening(work, execution, downstream);

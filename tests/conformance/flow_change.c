@@ -42,6 +42,25 @@ FF_CONFORMANCE(flow_change, growing_from_the_ended_is_heard_at_once)
     WAIT_FLOW(t, &flow, "running a:completed b:failed c:waiting d:skipped e:skipped x:waiting");
 }
 
+/* Upstreams that are told again in the same call are no new ones. */
+FF_CONFORMANCE(flow_change, growing_from_nodes_told_again)
+{
+    const struct flow flow = given_flow(t, "a b x | a>x");
+
+    when_node_completed(t, &flow, "a");
+    when_node_failed(t, &flow, "b");
+    EXPECT_OK(t, when_grown(t, &flow, "a b x c d e | a>x a>c b>d d>e x>e", NULL));
+    WAIT_FLOW(t, &flow, "running a:completed b:failed c:waiting d:skipped e:skipped x:waiting");
+    EXPECT_OK(t, when_grown(t, &flow, "a x f | a>x x>f", NULL));
+    when_node_completed(t, &flow, "x");
+    when_node_completed(t, &flow, "c");
+    when_node_completed(t, &flow, "f");
+    WAIT_FLOW(t, &flow,
+              "failed a:completed b:failed c:completed d:skipped e:skipped f:completed "
+              "x:completed");
+    expect_reconcilers_idle(t);
+}
+
 FF_CONFORMANCE(flow_change, growing_names_what_does_not_fit)
 {
     const struct flow flow = given_flow(t, "a b | a>b");
@@ -72,8 +91,8 @@ static void grow_or_end(struct test *t, size_t index, void *ctx)
         EXPECT_OK(t, when_completed(t, &race->held, "1"));
         return;
     }
-    (void)snprintf(text, sizeof text, "n%zu m%zu | a>n%zu n%zu>m%zu", index, index, index, index,
-                   index);
+    (void)snprintf(text, sizeof text, "%s n%zu m%zu | a>n%zu n%zu>m%zu", index % 2 ? "a" : "",
+                   index, index, index, index, index);
     EXPECT_OK(t, when_grown(t, &race->flow, text, NULL));
 }
 
@@ -140,6 +159,21 @@ FF_CONFORMANCE(flow_change, cancel_flow_only_leaves_members_alone)
     EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_flow_only"));
     when_node_completed(t, &flow, "a");
     WAIT_FLOW(t, &flow, "cancelled a:completed b:waiting");
+}
+
+/* Whoever comes when all is over changes nothing, however much he wants. */
+FF_CONFORMANCE(flow_change, a_cancelled_flow_that_has_ended_stays_as_it_is)
+{
+    const struct flow flow = given_flow(t, "a | ");
+    struct ff_flow_cancelled cancelled = {0};
+
+    EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_flow_only"));
+    when_node_completed(t, &flow, "a");
+    WAIT_UNTIL(t, look_flow(t, &flow)->finished_at_ms != FF_ABSENT_MS);
+    EXPECT_OK(t, ff_flow_cancel(t->client, flow.id, "later", "cancel_all", &cancelled, &t->err));
+    keep_answer(t, cancelled.memory);
+    EXPECT_TEXT(t, "cancel_flow_only", cancelled.policy);
+    EXPECT_TEXT(t, "not needed", cancelled.reason);
 }
 
 FF_CONFORMANCE(flow_change, a_completed_flow_is_not_cancelled)

@@ -212,6 +212,16 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_drain_is_finished_by_others)
     EXPECT_EVENTS(t, node_id(t, &flow, "c"), "completion.cancelled");
 }
 
+static void when_replayed_with_all_below(struct test *t, const char *id)
+{
+    struct ff_replay_request r;
+
+    ff_replay_init(&r);
+    r.execution_id = id;
+    r.reopen_downstream = true;
+    EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
+}
+
 /* D12: one whose join is open again is dropped; what the join waits for lives. */
 FF_CONFORMANCE(flow_reconcile, a_stale_drain_is_dropped)
 {
@@ -219,17 +229,13 @@ FF_CONFORMANCE(flow_reconcile, a_stale_drain_is_dropped)
     struct ff_engine *const engine = given_silence(t);
     struct ff_group_drain_in in = {.drain = {.decision = FF_GROUP_SATISFIED}};
     int64_t advanced = 0;
-    struct ff_replay_request r;
     struct ff_job *job;
 
     when_node_completed(t, &flow, "a");
     (void)when_reconciled(t, engine, &advanced);
     when_node_completed(t, &flow, "d");
     (void)when_reconciled(t, engine, &advanced);
-    ff_replay_init(&r);
-    r.execution_id = node_id(t, &flow, "a");
-    r.reopen_downstream = true;
-    EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
+    when_replayed_with_all_below(t, node_id(t, &flow, "a"));
     (void)when_reconciled(t, engine, &advanced);
     EXPECT_FLOW(t, &flow, "running a:waiting b:waiting d:waiting_children");
     EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "d")), &in.drain.id, &t->err));
@@ -250,6 +256,43 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_flow_cancel_is_finished_by_others)
     given_reopened(t, NULL);
     WAIT_FLOW(t, &flow, "cancelled a:cancelled b:cancelled c:cancelled");
     WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == 3);
+}
+
+/* X03: a cascade that is faster than the drain skips nobody: who waits in a cancelled flow is
+ * cancelled, whichever way his join turns out. */
+FF_CONFORMANCE(flow_reconcile, a_cascade_before_the_drain_cancels_too)
+{
+    const struct flow flow = given_flow(t, "a b c d e | a>c c>d b>e");
+    struct ff_engine *const engine = given_silence(t);
+
+    when_node_failed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_all"));
+    (void)ticks_to_the_end(t, engine);
+    EXPECT_FLOW(t, &flow, "cancelled a:failed b:completed c:cancelled d:cancelled e:cancelled");
+    EXPECT_TEXT(t, "not needed", look(t, node_id(t, &flow, "c"))->cancel_reason);
+    EXPECT_TEXT(t, "flow", look(t, node_id(t, &flow, "d"))->cancelled_by);
+}
+
+/* R3: a replay that comes before the last one's reopening was walked takes over what it was to do.
+ */
+FF_CONFORMANCE(flow_reconcile, all_below_is_not_forgotten_by_the_next_replay)
+{
+    const struct flow flow = given_flow(t, "a b c | a>b b>c");
+    struct ff_engine *const engine = given_silence(t);
+    int64_t advanced = 0;
+
+    for (const char *name = "abc"; *name; name++) {
+        when_node_completed(t, &flow, (const char[]){*name, '\0'});
+        (void)when_reconciled(t, engine, &advanced);
+    }
+    EXPECT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    when_replayed_with_all_below(t, node_id(t, &flow, "a"));
+    when_node_failed(t, &flow, "a");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    (void)ticks_to_the_end(t, engine);
+    EXPECT_FLOW(t, &flow, "running a:waiting b:waiting_children c:waiting_children");
+    EXPECT_INT(t, 0, look_flow(t, &flow)->ended_count);
 }
 
 /* Retention: the flow goes first, for everybody at once; its members follow page by page, and at

@@ -44,6 +44,17 @@ static void say_node(struct play *p, struct words *words, int node, int at)
         words->nodes[at].on_satisfied = n->cancels_rest ? "cancel_remaining" : "let_run";
 }
 
+static void keep_ids(struct play *p, const struct ff_flow_made *made)
+{
+    for (size_t i = 0; i < made->count; i++) {
+        char *const id = p->ids[node_named(p, made->items[i].name)];
+
+        if (id[0])
+            EXPECT_TEXT(p->t, id, made->items[i].execution_id);
+        memcpy(id, made->items[i].execution_id, FF_ID_BYTES);
+    }
+}
+
 ff_status ask_flow(struct play *p, int first_node, int first_edge)
 {
     static struct words words;
@@ -54,18 +65,18 @@ ff_status ask_flow(struct play *p, int first_node, int first_edge)
     ff_flow_request_init(&request);
     request.nodes = words.nodes;
     request.edges = words.edges;
-    for (int node = first_node; node < p->m.node_count; node++)
-        say_node(p, &words, node, (int)request.node_count++);
-    for (int e = first_edge; e < p->m.edge_count; e++)
-        words.edges[request.edge_count++] = (struct ff_flow_edge){
-            .from = p->names[p->m.edges[e].from], .to = p->names[p->m.edges[e].to]};
+    for (int node = 0; node < p->m.node_count; node++)
+        if (node >= first_node || p->told_again[node])
+            say_node(p, &words, node, (int)request.node_count++);
+    for (int e = 0; e < p->m.edge_count; e++)
+        if (e >= first_edge || p->told_again[p->m.edges[e].to])
+            words.edges[request.edge_count++] = (struct ff_flow_edge){
+                .from = p->names[p->m.edges[e].from], .to = p->names[p->m.edges[e].to]};
     request.flow_id = p->flow_id;
     status = first_node > 0 ? ff_flow_grow(p->client, &request, &made, &p->t->err)
                             : ff_flow_create(p->client, &request, &made, &p->t->err);
-    if (status == FF_OK) {
-        for (size_t i = 0; i < made.count; i++)
-            memcpy(p->ids[first_node + (int)i], made.items[i].execution_id, FF_ID_BYTES);
-    }
+    if (status == FF_OK)
+        keep_ids(p, &made);
     ff_answer_free(&made);
     return status;
 }

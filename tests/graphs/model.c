@@ -278,14 +278,6 @@ static void end_now(struct settling *s, int node, node_state how)
     s->ended[node] = s->now;
 }
 
-static void node_may_run(struct settling *s, int node)
-{
-    if (stops_members(s->m))
-        end_now(s, node, CANCELLED);
-    else
-        s->m->nodes[node].state = READY;
-}
-
 static void edge_moved(struct settling *s, int node)
 {
     struct model *const m = s->m;
@@ -300,8 +292,10 @@ static void edge_moved(struct settling *s, int node)
         push(m, SIBLINGS, node, false);
     if (n->state != BLOCKED)
         return;
-    if (decision == SATISFIED)
-        node_may_run(s, node);
+    if (stops_members(m))
+        end_now(s, node, CANCELLED);
+    else if (decision == SATISFIED)
+        n->state = READY;
     else if (s->order != AS_SEEN || s->seen->nodes[node] != CANCELLED)
         end_now(s, node, SKIPPED); /* else its cancel was faster, and will be met */
 }
@@ -431,16 +425,10 @@ static void cancel_siblings(struct settling *s, const bool joins[NODES_MAX])
             end_now(s, node, CANCELLED);
 }
 
-/* The members of a cancelled flow, page by page. Behind the first page some may hear of it by being
- * skipped. */
-static void cancel_members(struct settling *s)
+/* Whoever lives in a cancelled flow. Those whose join is decided before this comes to them end in
+ * the same way. */
+static void cancel_members(struct model *m)
 {
-    struct model *const m = s->m;
-    int alive = 0;
-
-    for (int i = 0; i < m->node_count; i++)
-        alive += !model_has_ended(m->nodes[i].state);
-    s->doubt = s->doubt || alive >= PAGE_NODES;
     for (int i = 0; i < m->node_count; i++) {
         struct model_node *const node = &m->nodes[i];
 
@@ -448,7 +436,7 @@ static void cancel_members(struct settling *s)
             continue;
         if (m->cancel == PENDING_ONES && node->state == ACTIVE)
             node->last_attempt = true;
-        else if (s->order != AS_SEEN || alive < PAGE_NODES || s->seen->nodes[i] != SKIPPED)
+        else
             end(m, i, CANCELLED);
     }
 }
@@ -506,7 +494,7 @@ static void follow(struct settling *s)
         else if (item.kind == REOPENED)
             tell_reopened(s, &item);
         else
-            cancel_members(s);
+            cancel_members(m);
     }
 }
 

@@ -19,11 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODES_MAX  320
-#define EDGES_MAX  3072
-#define LIVES_MAX  16 /* generations of a node */
-#define ITEMS_MAX  8192
-#define PAGE_NODES 200 /* cancelled at once when a flow is */
+#define NODES_MAX 320
+#define EDGES_MAX 3072
+#define LIVES_MAX 16 /* generations of a node */
+#define ITEMS_MAX 8192
 
 typedef enum node_state {
     BLOCKED,

@@ -31,6 +31,7 @@ struct play {
     char names[NODES_MAX][NAME_BYTES];
     char ids[NODES_MAX][FF_ID_BYTES];
     const char *kinds[NODES_MAX]; /* NULL: the usual one */
+    bool told_again[NODES_MAX];   /* by the next call that grows the flow */
     struct {
         int node, claim; /* which of its claims */
         struct held task;
@@ -52,7 +53,8 @@ int plan_size(struct play *p);
 
 /* ---- ask.c: the model's words, said to the engine ---- */
 
-/* Nodes from `first_node` on and edges from `first_edge` on; the first call creates the flow. */
+/* Nodes from `first_node` on and edges from `first_edge` on; the first call creates the flow. Older
+ * nodes in `told_again` are named once more, with the edges into them. */
 ff_status ask_flow(struct play *p, int first_node, int first_edge);
 /* Everything that follows from the calls so far has been done. */
 void wait_settled(struct test *t, struct ff_client *client);

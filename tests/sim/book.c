@@ -346,6 +346,8 @@ static void judge_ok(struct sim *sim, struct ask *ask, const struct ff_job *job)
         break;
     case FF_OP_FLOW_GROW:
         must_be_applied(sim, ask);
+        if (ask->word->graph->again)
+            sim_sometimes(sim, SOMETIMES_TOLD_AGAIN);
         break;
     case FF_OP_EXECUTION_CANCEL:
         row = row_of(sim, ask->word->note);

@@ -84,13 +84,15 @@ struct word {
 struct flow_note {
     struct ff_uuid id;
     struct ff_str namespace;
-    struct ff_vec members; /* note */
+    struct ff_vec members;      /* note */
+    const struct word *created; /* by whom */
 };
 
 /* The nodes and edges of one call. */
 struct graph {
     struct flow_note *flow;
-    int first, count; /* members of this call */
+    int first, count;          /* members of this call */
+    const struct graph *again; /* an earlier call, told once more in this one; or NULL */
     struct {
         int policy, k, on_satisfied;
     } joins[GRAPH_NODES_MAX];

@@ -81,6 +81,10 @@ static struct word *draw_graph(struct sim *sim, ff_op_id op, struct flow_note *f
     graph->flow = flow;
     graph->first = (int)flow->members.len;
     graph->count = count;
+    if (op == FF_OP_FLOW_CREATE)
+        flow->created = word;
+    else if (flow->created->applied && sim_percent(sim, STREAM_WORK, 30))
+        graph->again = flow->created->graph;
     for (int i = 0; i < count; i++) {
         (void)book_member(sim, flow, node_plan(sim, flow), word);
         draw_node(sim, graph, i);
@@ -91,32 +95,38 @@ static struct word *draw_graph(struct sim *sim, ff_op_id op, struct flow_note *f
 
 /* --- asking --- */
 
-static struct ff_graph_in graph_in(const struct graph *graph, struct ff_arena *arena)
+static void say_graph(const struct graph *graph, struct ff_arena *arena, struct ff_graph_in *in)
 {
-    struct ff_graph_in in = {0};
-
-    in.shape.nodes = ff_arena_array(arena, GRAPH_NODES_MAX, sizeof *in.shape.nodes);
-    in.shape.edges = ff_arena_array(arena, GRAPH_EDGES_MAX, sizeof *in.shape.edges);
-    in.nodes = ff_arena_array(arena, GRAPH_NODES_MAX, sizeof *in.nodes);
-    assert(in.shape.nodes && in.shape.edges && in.nodes);
-    in.shape.node_count = (size_t)graph->count;
-    in.shape.edge_count = (size_t)graph->edge_count;
     for (int i = 0; i < graph->count; i++) {
         const struct note *const note = graph->flow->members.items[graph->first + i];
         const bool quorum = graph->joins[i].policy == FF_JOIN_QUORUM;
+        const size_t at = in->shape.node_count++;
 
-        in.shape.nodes[i] =
+        in->shape.nodes[at] =
             (struct ff_graph_node){.name = ff_arena_printf(arena, "n%d", graph->first + i),
                                    .policy = graph->joins[i].policy,
                                    .k = quorum ? graph->joins[i].k : FF_NULL64,
                                    .on_satisfied = graph->joins[i].on_satisfied};
-        ask_fill_node(note->plan, arena, &in.nodes[i].submit);
+        ask_fill_node(note->plan, arena, &in->nodes[at].submit);
     }
     for (int i = 0; i < graph->edge_count; i++)
-        in.shape.edges[i] =
+        in->shape.edges[in->shape.edge_count++] =
             (struct ff_graph_edge){.from = ff_arena_printf(arena, "n%d", graph->edges[i].from),
                                    .to = ff_arena_printf(arena, "n%d", graph->edges[i].to),
                                    .pass = FF_PASS_UPSTREAM};
+}
+
+static struct ff_graph_in graph_in(const struct graph *graph, struct ff_arena *arena)
+{
+    struct ff_graph_in in = {0};
+
+    in.shape.nodes = ff_arena_array(arena, GRAPH_NODES_MAX * 2, sizeof *in.shape.nodes);
+    in.shape.edges = ff_arena_array(arena, GRAPH_EDGES_MAX * 2, sizeof *in.shape.edges);
+    in.nodes = ff_arena_array(arena, GRAPH_NODES_MAX * 2, sizeof *in.nodes);
+    assert(in.shape.nodes && in.shape.edges && in.nodes);
+    if (graph->again)
+        say_graph(graph->again, arena, &in);
+    say_graph(graph, arena, &in);
     return in;
 }
 

@@ -68,6 +68,7 @@
     X(SIBLING_CANCEL,           "sibling cancelled")                            \
     X(BORN_RESOLVED,            "flow grew from a member that had ended")       \
     X(GREW_ALIVE,               "flow grew from a member that lived")           \
+    X(TOLD_AGAIN,               "flow grew in a call that told old nodes again") \
     X(HOP_IN_PAGES,             "hop interrupted between two edges")            \
     X(HOP_LATE,                 "hop found by a reconciler's age")              \
     X(HOP_SUPERSEDED,           "hop superseded")                               \

@@ -48,7 +48,8 @@ ff_status ff_flow_cancel_apply(struct ff_work *work, struct ff_flow_cancel_in *i
     if (flow->state == FF_FLOW_COMPLETED || flow->state == FF_FLOW_FAILED)
         return ff_fail(reterr, FF_FLOW_TERMINAL, "flow has ended: %s",
                        ff_flow_state_name(flow->state));
-    if (flow->state != FF_FLOW_CANCELLED || flow->cancel_policy < in->policy)
+    if (flow->finished_at_ms == FF_NULL64 &&
+        (flow->state != FF_FLOW_CANCELLED || flow->cancel_policy < in->policy))
         cancel(work, in, flow);
     *out = (struct ff_flow_cancel_out){
         .state = flow->state,

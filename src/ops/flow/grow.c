@@ -2,10 +2,11 @@
  *
  * grow.c -- flow.grow: more nodes and edges for a flow that lives.
  *
- * Holds the flow, which guards its members, and every existing upstream, which guards its outgoing
- * edges: an upstream cannot end while an edge is being added to it. An edge from one that has ended
- * is born resolved and counted at once; from any other its hop will find it. No edge ends at an
- * existing node, so no decided join ever changes. Tests: tests/unit/test_cascade.c. */
+ * Holds the flow, which guards its members, and every existing upstream, told again or not, which
+ * guards its outgoing edges: an upstream cannot end while an edge is being added to it. An edge
+ * from one that has ended is born resolved and counted at once; from any other its hop will find
+ * it. No edge ends at an existing node, so no decided join ever changes.
+ * Tests: tests/unit/test_cascade.c. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -46,9 +47,8 @@ void ff_flow_grow_need(struct ff_work *work, struct ff_flow_grow_in *in)
     for (size_t i = 0; i < shape->edge_count; i++) {
         const struct ff_graph_edge *const edge = &shape->edges[i];
 
-        /* Should a name not hash, apply() says so. */
-        if (edge->from_at == FF_GRAPH_ELSEWHERE &&
-            id_of(in, edge->from, edge->from_at, &id, NULL) == FF_OK)
+        /* Should a name not hash, apply() says so. A node that is not there yet locks nothing. */
+        if (id_of(in, edge->from, edge->from_at, &id, NULL) == FF_OK)
             ff_work_lock_execution(work, id);
         if (edge->to_at == FF_GRAPH_ELSEWHERE &&
             id_of(in, edge->to, edge->to_at, &id, NULL) == FF_OK)
@@ -152,7 +152,8 @@ static ff_status insert_node(struct ff_work *work, struct ff_flow_grow_in *in, s
 
 /* The edge itself; its join is counted in a second pass, when all edges are there. */
 static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in *in,
-                             const struct ff_graph_edge *edge, struct ff_error *reterr)
+                             const struct ff_graph_edge *edge, const bool *is_new,
+                             struct ff_error *reterr)
 {
     struct ff_execution *upstream;
     struct ff_exec_id from;
@@ -167,7 +168,7 @@ static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in 
     row->flow_id = in->flow_id;
     row->pass = edge->pass;
     row->outcome = FF_EDGE_UNRESOLVED;
-    if (edge->from_at != FF_GRAPH_ELSEWHERE)
+    if (edge->from_at != FF_GRAPH_ELSEWHERE && is_new[edge->from_at])
         return FF_OK;
     upstream = ff_work_execution(work, from);
     ff_execution_touch(work, upstream); /* its set of edges has changed */
@@ -217,7 +218,7 @@ static ff_status grow(struct ff_work *work, struct ff_flow_grow_in *in, struct f
     }
     for (size_t i = 0; i < shape->edge_count; i++)
         if (is_new[shape->edges[i].to_at])
-            FF_TRY(insert_edge(work, in, &shape->edges[i], reterr));
+            FF_TRY(insert_edge(work, in, &shape->edges[i], is_new, reterr));
     for (size_t i = 0; i < shape->edge_count; i++)
         if (is_new[shape->edges[i].to_at])
             FF_TRY(count_edge(work, in, &shape->edges[i], flow, reterr));
