@@ -231,6 +231,9 @@ int ff_cli_wait_ms(struct ff_cli *cli, int64_t *ret_ms)
 
 int ff_cli_waited(struct ff_cli *cli, bool finished, const char *state)
 {
+    const struct ff_clock clock = ff_clock_system();
+
+    cli->now_ms = ff_clock_real_ms(&clock); /* what is shown next happened before this moment */
     if (!finished) {
         (void)fputs("ff: it has not ended in time\n", cli->err);
         return ff_status_exit(FF_TIMEOUT);

@@ -118,6 +118,15 @@ class Events:
         self.assertEqual("cancelled", json.loads(shown)["public_state"])
         self.ff("show", made, "--wait", code=1)
 
+    def test_ages_are_told_as_of_the_end_of_a_wait(self):
+        made = self.submit()
+        canceller = threading.Timer(0.5, self.ff, ["cancel", made])
+        canceller.start()
+        shown = self.ff("show", made, "--wait", code=1)
+        canceller.join()
+        self.assertIn(" ago)", shown)
+        self.assertNotIn("(in ", shown)
+
 
 class EventsOnSqlite(Events, unittest.TestCase):
     def setUp(self):
