@@ -13,23 +13,7 @@
 #include "base/macros.h"
 #include "model/codes.h"
 #include "model/states.h"
-#include "support/world.h"
-
-static struct world w;
-
-static int setup(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_done(&w);
-    return 0;
-}
+#include "support/world_fixture.h"
 
 static struct ff_exec_id given_in_lane(const char *lane, int64_t priority)
 {

@@ -14,23 +14,7 @@
 #include "model/codes.h"
 #include "model/events.h"
 #include "model/states.h"
-#include "support/words.h"
-
-static struct world w;
-
-static int setup(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_done(&w);
-    return 0;
-}
+#include "support/world_fixture.h"
 
 /* --- cancel --- */
 

@@ -187,6 +187,11 @@ static int prepare(struct ff_sqlite_conn *conn, const char *text, const char *na
     return rc == SQLITE_OK ? rc : ff_sqlite_note(conn, rc, "prepare", name);
 }
 
+int ff_sqlite_fits(struct ff_sqlite_conn *conn, const struct ff_arena *arena)
+{
+    return arena->failed ? ff_sqlite_note(conn, SQLITE_TOOBIG, "hold the rows", NULL) : SQLITE_OK;
+}
+
 int ff_sqlite_block(struct ff_sqlite_conn *conn, int block, sqlite3_stmt **ret)
 {
     const struct ff_sql_block *const info = &ff_sql_blocks[block];

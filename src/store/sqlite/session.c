@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session.c -- the calls of the seam on one SQLite connection.
+ * session.c -- the calls of the seam on one SQLite connection: transactions, trying again, ends.
  *
  * A call does all its work inside start(), unless the file is locked: then finish() tries again
  * after a short random rest, and after 5 seconds the call ends as RERUN. What must stay true: any
@@ -69,7 +69,7 @@ static void conn_give(struct ff_sqlite_session *s)
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* --- loading --- */
+/* --- the calls --- */
 
 /* The time of a call is taken inside its transaction, behind the lock if there is one. */
 static int set_clock(struct ff_sqlite_session *s, struct ff_call *call)
@@ -92,139 +92,6 @@ static int set_clock(struct ff_sqlite_session *s, struct ff_call *call)
     return rc;
 }
 
-/* One key: the row goes straight into the entry. */
-static int load_entry(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry)
-{
-    const struct ff_table_info *const info = &ff_tables[entry->table];
-    sqlite3_stmt *stmt;
-    int rc = ff_sqlite_table(conn, entry->table, STMT_READ, &stmt);
-
-    for (int i = 0; rc == SQLITE_OK && i < info->key_count; i++)
-        rc = ff_sqlite_bind_col(stmt, i + 1, &info->cols[i], entry->row);
-    if (rc != SQLITE_OK)
-        return ff_sqlite_note(conn, rc, "ask for a row of", info->name);
-    rc = ff_sqlite_step(conn, stmt, "read", info->name);
-    if (rc == SQLITE_ROW) {
-        rc = ff_sqlite_get_cols(stmt, info, info->key_count, entry->row, rows->arena);
-        if (rc != SQLITE_OK)
-            ff_sqlite_note(conn, rc, "read a row of", info->name);
-        sqlite3_reset(stmt);
-        sqlite3_clear_bindings(stmt);
-        entry->found = FF_FOUND_ROW;
-    } else if (rc == SQLITE_OK) {
-        if (entry->found == FF_FOUND_ROW)
-            ff_rowset_forget(rows, entry);
-        entry->found = FF_FOUND_ABSENT;
-    }
-    return rc;
-}
-
-static int load_keyed(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
-{
-    int rc = SQLITE_OK;
-
-    for (int table = 0; table < FF_TABLE_COUNT; table++)
-        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next) {
-            const bool fresh = locking && entry->want == FF_WANT_LOCK;
-
-            /* What was read before the lock may have changed since. */
-            if (entry->found == FF_FOUND_ROW && !fresh)
-                continue;
-            rc = load_entry(conn, rows, entry);
-            if (rc != SQLITE_OK)
-                return rc;
-        }
-    return rc;
-}
-
-static int bind_params(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, int block,
-                       const struct ff_value *params, size_t count)
-{
-    const struct ff_sql_block *const info = &ff_sql_blocks[block];
-    int rc = count == info->param_count ? SQLITE_OK : SQLITE_MISMATCH;
-
-    for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
-        rc = ff_sqlite_bind_value(stmt, (int)i + 1, &params[i]);
-    return rc == SQLITE_OK ? rc : ff_sqlite_note(conn, rc, "bind the parameters of", info->name);
-}
-
-/* Appends to a list in an arena; the list doubles. */
-static bool push(struct ff_arena *arena, void ***list, size_t count, void *item)
-{
-    if ((count & (count - 1)) == 0) { /* 0, 1, 2, 4, 8 ... are full */
-        void **const grown = ff_arena_grow(arena, *list, count * sizeof *grown,
-                                           (count ? count * 2 : 1) * sizeof *grown);
-
-        if (!grown)
-            return false;
-        *list = grown;
-    }
-    (*list)[count] = item;
-    return true;
-}
-
-static int scan_row(sqlite3_stmt *stmt, struct ff_rowset *rows, struct ff_scan *scan)
-{
-    const struct ff_sql_block *const block = &ff_sql_blocks[scan->block];
-    const ff_table table = (ff_table)block->out_table;
-    void *row = ff_rowset_row_new(rows, table);
-    int rc;
-
-    if (!row)
-        return SQLITE_TOOBIG;
-    rc = ff_sqlite_get_cols(stmt, &ff_tables[table], 0, row, rows->arena);
-    if (rc != SQLITE_OK)
-        return rc;
-    row = ff_rowset_put_scanned(rows, table, row, block->locks);
-    if (!push(rows->arena, &scan->rows, scan->row_count, row))
-        return SQLITE_TOOBIG;
-    scan->row_count++;
-    return SQLITE_OK;
-}
-
-static int load_scan(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_scan *scan)
-{
-    const struct ff_sql_block *const block = &ff_sql_blocks[scan->block];
-    sqlite3_stmt *stmt;
-    int rc = ff_sqlite_block(conn, scan->block, &stmt);
-
-    if (rc == SQLITE_OK && block->out_table < 0)
-        rc = ff_sqlite_note(conn, SQLITE_MISMATCH, "scan", block->name);
-    if (rc == SQLITE_OK)
-        rc = bind_params(conn, stmt, scan->block, scan->params, scan->param_count);
-    if (rc == SQLITE_OK && block->limit_param >= 0)
-        rc = sqlite3_bind_int64(stmt, block->limit_param + 1, scan->limit);
-    if (rc != SQLITE_OK)
-        return rc;
-    scan->row_count = 0; /* this may be the second try */
-    scan->rows = NULL;
-    while ((rc = ff_sqlite_step(conn, stmt, "scan", block->name)) == SQLITE_ROW) {
-        rc = scan_row(stmt, rows, scan);
-        if (rc != SQLITE_OK) {
-            ff_sqlite_note(conn, rc, "read a row of", block->name);
-            sqlite3_reset(stmt);
-            return rc;
-        }
-    }
-    scan->loaded = rc == SQLITE_OK;
-    return rc;
-}
-
-static int load_scans(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
-{
-    int rc = SQLITE_OK;
-
-    for (struct ff_scan *scan = rows->scans; scan && rc == SQLITE_OK; scan = scan->next)
-        if (!scan->loaded && ff_sql_blocks[scan->block].locks == locking)
-            rc = load_scan(conn, rows, scan);
-    return rc;
-}
-
-static int check_arena(struct ff_sqlite_conn *conn, const struct ff_arena *arena)
-{
-    return arena->failed ? ff_sqlite_note(conn, SQLITE_TOOBIG, "hold the rows", NULL) : SQLITE_OK;
-}
-
 static int call_load(struct ff_sqlite_session *s, struct ff_call *call)
 {
     const bool locking = call->kind == FF_CALL_LOAD;
@@ -233,178 +100,20 @@ static int call_load(struct ff_sqlite_session *s, struct ff_call *call)
     if (rc == SQLITE_OK)
         rc = set_clock(s, call);
     if (rc == SQLITE_OK)
-        rc = load_keyed(s->conn, call->rows, locking);
-    if (rc == SQLITE_OK)
-        rc = load_scans(s->conn, call->rows, false);
-    if (rc == SQLITE_OK && locking)
-        rc = load_scans(s->conn, call->rows, true);
-    if (rc == SQLITE_OK)
-        rc = check_arena(s->conn, call->rows->arena);
+        rc = ff_sqlite_load(s->conn, call->rows, locking);
     if (rc == SQLITE_OK && !locking)
         rc = ff_sqlite_tx(s->conn, TX_COMMIT);
     return rc;
 }
 
-/* --- saving --- */
-
-/* Runs a bound statement that must have changed exactly `rows` rows; < 0: any number. */
-static int save_step(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, int rows, const char *table)
-{
-    const int rc = ff_sqlite_step(conn, stmt, "save", table);
-
-    if (rc == SQLITE_OK && rows >= 0 && sqlite3_changes(conn->db) != rows)
-        return ff_sqlite_note(conn, SQLITE_MISMATCH, "find the row to save in", table);
-    return rc;
-}
-
-static bool col_travels(const struct ff_col *col, ff_change change, ff_flavour flavour)
-{
-    switch (change) {
-    case FF_CHANGE_INSERT:
-        return col->cls != FF_COL_KEY || flavour != FF_FLAVOUR_LOG; /* events get their number */
-    case FF_CHANGE_UPDATE:
-        return col->cls != FF_COL_ONCE;
-    case FF_CHANGE_DELETE:
-        return col->cls == FF_COL_KEY;
-    }
-    return false;
-}
-
-/* How many of the `count` rows the next statement takes. Many at once save an eighth of the
- * instructions of a save; events gain, whose table counts its numbers per statement. */
-static size_t rows_per_statement(ff_change change, size_t count)
-{
-    return change == FF_CHANGE_INSERT && count >= FF_SQL_MANY_ROWS ? FF_SQL_MANY_ROWS : 1;
-}
-
-static int save_part(struct ff_sqlite_conn *conn, ff_table table, ff_change change, void **rows,
-                     size_t count)
-{
-    static const int statements[] = {[FF_CHANGE_INSERT] = STMT_INSERT,
-                                     [FF_CHANGE_UPDATE] = STMT_UPDATE,
-                                     [FF_CHANGE_DELETE] = STMT_REMOVE};
-    const struct ff_table_info *const info = &ff_tables[table];
-    sqlite3_stmt *stmt;
-    int index = 0;
-    int rc = ff_sqlite_table(conn, table, count > 1 ? STMT_INSERT_MANY : statements[change], &stmt);
-
-    /* Key columns come first in a table, so the order of columns is that of the parameters. */
-    for (size_t k = 0; k < count; k++)
-        for (int i = 0; rc == SQLITE_OK && i < info->col_count; i++)
-            if (col_travels(&info->cols[i], change, info->flavour))
-                rc = ff_sqlite_bind_col(stmt, ++index, &info->cols[i], rows[k]);
-    if (rc != SQLITE_OK)
-        return ff_sqlite_note(conn, rc, "save a row of", info->name);
-    return save_step(conn, stmt, (int)count, info->name);
-}
-
-static int save_rows(struct ff_sqlite_conn *conn, ff_table table, ff_change change, void **rows,
-                     size_t count)
-{
-    size_t part;
-    int rc = SQLITE_OK;
-
-    for (size_t i = 0; rc == SQLITE_OK && i < count; i += part) {
-        part = rows_per_statement(change, count - i);
-        rc = save_part(conn, table, change, rows + i, part);
-    }
-    return rc;
-}
-
-static int save_table(struct ff_sqlite_conn *conn, struct ff_rowset *rows, ff_table table)
-{
-    static const ff_change order[] = {FF_CHANGE_DELETE, FF_CHANGE_INSERT, FF_CHANGE_UPDATE};
-    int rc = SQLITE_OK;
-
-    for (size_t k = 0; rc == SQLITE_OK && k < FF_ARRAY_LEN(order); k++) {
-        void **list;
-        const size_t count = ff_rowset_changes(rows, table, order[k], &list);
-
-        rc = save_rows(conn, table, order[k], list, count);
-    }
-    return rc;
-}
-
-static int save_floor(struct ff_sqlite_conn *conn, int64_t floor_id)
-{
-    sqlite3_stmt *stmt;
-    int rc = ff_sqlite_block(conn, FF_SQL_LOG_TRIM, &stmt);
-
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(stmt, 1, floor_id);
-    return rc == SQLITE_OK ? save_step(conn, stmt, -1, "ff_event") : rc;
-}
-
-/* Everything scoped to the execution goes, the execution itself at last. */
-static int save_purge(struct ff_sqlite_conn *conn, const struct ff_execution *execution)
-{
-    int rc = SQLITE_OK;
-
-    for (int table = FF_TABLE_COUNT - 1; rc == SQLITE_OK && table >= 0; table--) {
-        const struct ff_table_info *const info = &ff_tables[table];
-        sqlite3_stmt *stmt;
-
-        if (info->scope != FF_SCOPE_EXECUTION)
-            continue;
-        rc = ff_sqlite_table(conn, (ff_table)table, STMT_PURGE, &stmt);
-        for (int i = 0; rc == SQLITE_OK && i < 2; i++)
-            rc = ff_sqlite_bind_col(stmt, i + 1, &ff_tables[FF_TABLE_EXECUTION].cols[i], execution);
-        if (rc == SQLITE_OK)
-            rc = save_step(conn, stmt, table == FF_TABLE_EXECUTION ? 1 : -1, info->name);
-    }
-    return rc;
-}
-
-/* The numbers of a transaction follow each other: nobody else writes meanwhile. */
-static int save_events(struct ff_sqlite_conn *conn, struct ff_call *call)
-{
-    struct ff_rowset *const rows = call->rows;
-    const int rc =
-        save_rows(conn, FF_TABLE_EVENT, FF_CHANGE_INSERT, (void **)rows->events, rows->event_count);
-
-    if (rc != SQLITE_OK || rows->event_count == 0)
-        return rc;
-    call->last_event_id = sqlite3_last_insert_rowid(conn->db);
-    for (size_t i = 0; i < rows->event_count; i++)
-        rows->events[i]->event_id = call->last_event_id - (int64_t)(rows->event_count - 1 - i);
-    return rc;
-}
-
-static int save_clock(struct ff_sqlite_conn *conn)
-{
-    sqlite3_stmt *stmt;
-    int rc = ff_sqlite_block(conn, FF_SQL_CLOCK_SAVE, &stmt);
-
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(stmt, 1, conn->now_ms);
-    return rc == SQLITE_OK ? save_step(conn, stmt, 1, "ff_clock") : rc;
-}
-
 static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    struct ff_sqlite_conn *const conn = s->conn;
-    struct ff_rowset *const rows = call->rows;
-    int rc = check_arena(conn, rows->arena);
+    int rc = ff_sqlite_save(s->conn, call);
 
-    call->last_event_id = 0;
-    if (rc == SQLITE_OK && sqlite3_get_autocommit(conn->db))
-        rc = ff_sqlite_note(conn, SQLITE_MISUSE, "save without a load", NULL);
-    for (int table = 0; rc == SQLITE_OK && table < FF_TABLE_COUNT; table++)
-        rc = save_table(conn, rows, (ff_table)table);
-    for (size_t i = 0; rc == SQLITE_OK && i < rows->purge_count; i++)
-        rc = save_purge(conn, rows->purges[i]);
-    if (rc == SQLITE_OK && rows->log_floor_id > 0)
-        rc = save_floor(conn, rows->log_floor_id);
-    if (rc == SQLITE_OK)
-        rc = save_events(conn, call);
-    if (rc == SQLITE_OK)
-        rc = save_clock(conn);
-    if (rc == SQLITE_OK)
-        rc = check_arena(conn, rows->arena); /* a list of changes did not fit */
     if (rc == SQLITE_OK) {
         s->committing = true;
         FF_FAILPOINT(sqlite_written);
-        rc = ff_sqlite_tx(conn, TX_COMMIT);
+        rc = ff_sqlite_tx(s->conn, TX_COMMIT);
         FF_FAILPOINT(sqlite_committed);
     }
     return rc;
@@ -425,69 +134,6 @@ static void checkpoint(struct ff_sqlite_session *s)
         atomic_store(&s->store->poisoned, true);
 }
 
-/* --- reading --- */
-
-static int read_row(sqlite3_stmt *stmt, struct ff_read *read)
-{
-    const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
-    const struct ff_table_info *const info = &ff_tables[block->out_table];
-    void *const row = ff_arena_alloc(read->arena, info->row_bytes);
-
-    if (!row || !push(read->arena, &read->rows, read->row_count, row))
-        return SQLITE_TOOBIG;
-    ff_row_init((ff_table)block->out_table, row);
-    return ff_sqlite_get_cols(stmt, info, 0, row, read->arena);
-}
-
-static int read_cells(sqlite3_stmt *stmt, struct ff_read *read)
-{
-    const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
-    const size_t row_bytes = block->out_count * sizeof(struct ff_value);
-    const size_t count = read->row_count;
-    int rc = SQLITE_OK;
-
-    if ((count & (count - 1)) == 0) {
-        void *const grown = ff_arena_grow(read->arena, read->cells, count * row_bytes,
-                                          (count ? count * 2 : 1) * row_bytes);
-
-        if (!grown)
-            return SQLITE_TOOBIG;
-        read->cells = grown;
-    }
-    if (sqlite3_column_count(stmt) != block->out_count)
-        return SQLITE_MISMATCH;
-    for (int i = 0; rc == SQLITE_OK && i < block->out_count; i++)
-        rc = ff_sqlite_get_cell(stmt, i, block->out_types[i],
-                                &read->cells[count * block->out_count + (size_t)i], read->arena);
-    return rc;
-}
-
-static int read_block(struct ff_sqlite_conn *conn, struct ff_read *read)
-{
-    const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
-    sqlite3_stmt *stmt;
-    int rc = ff_sqlite_block(conn, read->block, &stmt);
-
-    if (rc == SQLITE_OK)
-        rc = bind_params(conn, stmt, read->block, read->params, read->param_count);
-    if (rc != SQLITE_OK)
-        return rc;
-    read->row_count = 0; /* this may be the second try */
-    read->rows = NULL;
-    read->cells = NULL;
-    read->col_count = block->out_table < 0 ? block->out_count : 0;
-    while ((rc = ff_sqlite_step(conn, stmt, "read", block->name)) == SQLITE_ROW) {
-        rc = block->out_table < 0 ? read_cells(stmt, read) : read_row(stmt, read);
-        if (rc != SQLITE_OK) {
-            ff_sqlite_note(conn, rc, "read a row of", block->name);
-            sqlite3_reset(stmt);
-            return rc;
-        }
-        read->row_count++;
-    }
-    return rc;
-}
-
 static int call_read(struct ff_sqlite_session *s, struct ff_call *call)
 {
     int rc = ff_sqlite_tx(s->conn, TX_READ);
@@ -495,7 +141,7 @@ static int call_read(struct ff_sqlite_session *s, struct ff_call *call)
     if (rc == SQLITE_OK)
         rc = set_clock(s, call);
     if (rc == SQLITE_OK)
-        rc = read_block(s->conn, call->read);
+        rc = ff_sqlite_read(s->conn, call->read);
     if (rc == SQLITE_OK)
         rc = ff_sqlite_tx(s->conn, TX_COMMIT);
     return rc;

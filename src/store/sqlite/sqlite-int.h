@@ -43,6 +43,8 @@ int ff_sqlite_conn_open(struct ff_sqlite_conn *conn, const char *path, bool memo
 void ff_sqlite_conn_close(struct ff_sqlite_conn *conn, bool poisoned);
 /* Keeps a message and returns `rc`. `what` may be NULL. */
 int ff_sqlite_note(struct ff_sqlite_conn *conn, int rc, const char *doing, const char *what);
+/* SQLITE_TOOBIG once the arena has failed. */
+int ff_sqlite_fits(struct ff_sqlite_conn *conn, const struct ff_arena *arena);
 int ff_sqlite_block(struct ff_sqlite_conn *conn, int block, sqlite3_stmt **ret);
 int ff_sqlite_table(struct ff_sqlite_conn *conn, ff_table table, int which, sqlite3_stmt **ret);
 /* Steps once, to the next row (SQLITE_ROW) or the end (SQLITE_OK, and the statement is reset). */
@@ -69,6 +71,13 @@ int ff_sqlite_get_cols(sqlite3_stmt *stmt, const struct ff_table_info *info, int
                        struct ff_arena *arena);
 int ff_sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct ff_value *ret,
                        struct ff_arena *arena);
+
+/* --- load.c, save.c: inside a transaction --- */
+
+int ff_sqlite_load(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking);
+int ff_sqlite_read(struct ff_sqlite_conn *conn, struct ff_read *read);
+/* All of a SAVE but its COMMIT. */
+int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call);
 
 /* --- store.c: the file or the memory --- */
 
