@@ -32,167 +32,6 @@
 #define PUMP_MS         5    /* how often a hint that waits to be sent is moved on */
 #define NOTIFIED_MS     20 /* how often hints of other processes are looked at while claims wait */
 
-/* --- what each loop asks for --- */
-
-static void *fill_timer(struct ff_engine *engine, ff_timer_scope scope, struct ff_arena *arena)
-{
-    struct ff_timer_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    if (in)
-        *in = (struct ff_timer_in){
-            .scope = scope, .limit = FF_TIMER_SCAN_ROWS, .filter = engine->options.filter};
-    return in;
-}
-
-static void *fill_leases(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_timer(engine, FF_TIMER_LEASES, arena);
-}
-
-static void *fill_delays(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_timer(engine, FF_TIMER_DELAYS, arena);
-}
-
-static void *fill_deadlines(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_timer(engine, FF_TIMER_DEADLINES, arena);
-}
-
-static void *fill_retention(struct ff_engine *engine, struct ff_arena *arena)
-{
-    struct ff_retention_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    if (in)
-        *in = (struct ff_retention_in){.limit = FF_RETENTION_SCAN_ROWS,
-                                       .retention_ms = FF_NULL64,
-                                       .filter = engine->options.filter};
-    return in;
-}
-
-static void *fill_trim(struct ff_engine *engine, struct ff_arena *arena)
-{
-    struct ff_log_trim_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    (void)engine;
-    if (in)
-        in->limit = FF_RETENTION_SCAN_ROWS;
-    return in;
-}
-
-static void *fill_prune(struct ff_engine *engine, struct ff_arena *arena)
-{
-    struct ff_prune_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    (void)engine;
-    if (in)
-        in->limit = FF_RETENTION_SCAN_ROWS;
-    return in;
-}
-
-static void *fill_contact(struct ff_engine *engine, struct ff_arena *arena)
-{
-    (void)engine;
-    return ff_arena_alloc(arena, sizeof(struct ff_contact_in));
-}
-
-static void *fill_find(struct ff_engine *engine, struct ff_arena *arena, ff_find_what what,
-                       int64_t older_ms)
-{
-    struct ff_find_in *const in = ff_arena_alloc(arena, sizeof *in);
-
-    if (in)
-        *in = (struct ff_find_in){.what = what,
-                                  .older_ms = older_ms,
-                                  .limit = FF_FIND_ROWS,
-                                  .filter = engine->options.filter};
-    return in;
-}
-
-static void *fill_hops(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_find(engine, arena, FF_FIND_HOPS, 0);
-}
-
-static void *fill_old_hops(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_find(engine, arena, FF_FIND_HOPS, FF_RECONCILE_AGE_MS);
-}
-
-static void *fill_drains(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_find(engine, arena, FF_FIND_DRAINS, 0);
-}
-
-static void *fill_old_drains(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_find(engine, arena, FF_FIND_DRAINS, FF_DRAIN_AGE_MS);
-}
-
-static void *fill_flows(struct ff_engine *engine, struct ff_arena *arena)
-{
-    return fill_find(engine, arena, FF_FIND_FLOWS, 0);
-}
-
-/* What a loop waits for before it asks the store. */
-typedef enum loop_need {
-    NEED_NOTHING,
-    NEED_TIMER,  /* a due row */
-    NEED_HOPS,   /* undispatched hops */
-    NEED_DRAINS, /* cancels under way */
-} loop_need;
-
-// clang-format off
-static const struct {
-    const char *name;
-    int64_t interval_ms;
-    ff_op_id op;
-    void *(*fill)(struct ff_engine *engine, struct ff_arena *arena); /* NULL: shares a scan */
-    loop_need need; /* the pulse says when it is there */
-    bool hidden; /* the engine's own business, not reported */
-} loop_table[FF_LOOP_COUNT] = {
-    [FF_LOOP_ATTEMPT_TIMEOUT] =
-        {"attempt_timeout", 1000, FF_OP_TIMER_FIRE, NULL, NEED_TIMER, false},
-    [FF_LOOP_LEASE_EXPIRY] =
-        {"lease_expiry", 1000, FF_OP_TIMER_FIRE, fill_leases, NEED_TIMER, false},
-    [FF_LOOP_DELAYED] =
-        {"delayed", 1000, FF_OP_TIMER_FIRE, fill_delays, NEED_TIMER, false},
-    [FF_LOOP_EXECUTION_DEADLINE] =
-        {"execution_deadline", 5000, FF_OP_TIMER_FIRE, fill_deadlines, NEED_TIMER, false},
-    [FF_LOOP_HOPS] =
-        {"hops", 0, FF_OP_HOP_FIND, fill_hops, NEED_HOPS, true},
-    [FF_LOOP_DEPENDENCY] =
-        {"dependency", 15000, FF_OP_HOP_FIND, fill_old_hops, NEED_HOPS, false},
-    [FF_LOOP_EDGE_CANCEL_DISPATCHER] =
-        {"edge_cancel_dispatcher", 1000, FF_OP_HOP_FIND, fill_drains, NEED_DRAINS, false},
-    [FF_LOOP_EDGE_CANCEL_RECONCILER] =
-        {"edge_cancel_reconciler", 10000, FF_OP_HOP_FIND, fill_old_drains, NEED_DRAINS, false},
-    [FF_LOOP_FLOW_CANCEL] =
-        {"flow_cancel", 1000, FF_OP_HOP_FIND, fill_flows, NEED_DRAINS, false},
-    [FF_LOOP_RETENTION] =
-        {"retention", 60000, FF_OP_RETENTION_SWEEP, fill_retention, NEED_NOTHING, false},
-    [FF_LOOP_EVENT_RETENTION] =
-        {"event_retention", 60000, FF_OP_LOG_TRIM, fill_trim, NEED_NOTHING, false},
-    [FF_LOOP_BATCH_PRUNE] =
-        {"batch_prune", 60000, FF_OP_META_PRUNE, fill_prune, NEED_NOTHING, false},
-    [FF_LOOP_CONTACT] =
-        {"contact", FF_CONTACT_WRITE_MS, FF_OP_META_CONTACT, fill_contact, NEED_NOTHING, true},
-};
-// clang-format on
-
-/* Whoever keeps things for less than a minute wants them gone in about that time. */
-static int64_t interval_of(const struct ff_engine *engine, int id)
-{
-    const int64_t usual_ms = loop_table[id].interval_ms;
-    const struct ff_settings *const settings = &engine->options.settings;
-
-    if (id != FF_LOOP_RETENTION && id != FF_LOOP_EVENT_RETENTION)
-        return usual_ms;
-    return ff_min_i64(usual_ms, ff_max_i64(id == FF_LOOP_RETENTION ? settings->retention_ms
-                                                                   : settings->event_retention_ms,
-                                           1000));
-}
-
 ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
                              struct ff_error *reterr)
 {
@@ -206,7 +45,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
     supervisor->next_upkeep_mono_ms = mono_ms + UPKEEP_AT_MS;
     for (int id = 0; id < FF_LOOP_COUNT; id++)
-        supervisor->loops[id].next_mono_ms = mono_ms + interval_of(engine, id);
+        supervisor->loops[id].next_mono_ms = mono_ms + ff_loop_interval_ms(engine, id);
     return engine->store->ops->session_new(engine->store, &supervisor->session, reterr);
 }
 
@@ -237,12 +76,12 @@ size_t ff_supervisor_reports(struct ff_supervisor *supervisor, struct ff_loop_re
     for (int id = 0; id < FF_LOOP_COUNT; id++) {
         const struct ff_loop *const loop = &supervisor->loops[id];
 
-        if (loop_table[id].hidden)
+        if (ff_loops[id].hidden)
             continue;
         if (count < max)
             out[count] = (struct ff_loop_report){
-                .name = loop_table[id].name,
-                .interval_ms = interval_of(supervisor->engine, id),
+                .name = ff_loops[id].name,
+                .interval_ms = ff_loop_interval_ms(supervisor->engine, id),
                 .ticks = loop->ticks,
                 .last_processed = loop->last_processed,
                 .last_errors = loop->last_errors,
@@ -376,7 +215,7 @@ static void tick_done(struct ff_job *job, void *ctx)
     pthread_mutex_unlock(&engine->lock);
     if (job->status != FF_OK)
         ff_log(FF_LOG_WARN, "engine", "loop tick failed loop=%s code=%s reason='%s'",
-               loop_table[id].name, ff_status_code(job->status), job->error.message);
+               ff_loops[id].name, ff_status_code(job->status), job->error.message);
     ff_job_free(job);
 }
 
@@ -391,11 +230,11 @@ static void set_in_flight(struct ff_supervisor *supervisor, ff_loop_id id, bool 
 static void tick(struct ff_supervisor *supervisor, ff_loop_id id)
 {
     struct ff_engine *const engine = supervisor->engine;
-    struct ff_job *const job = ff_job_new(loop_table[id].op, 0);
+    struct ff_job *const job = ff_job_new(ff_loops[id].op, 0);
     struct ff_error error;
 
     if (job)
-        job->in = loop_table[id].fill(engine, &job->arena);
+        job->in = ff_loops[id].fill(engine, &job->arena);
     if (!job || !job->in) {
         ff_job_free(job);
         return; /* out of memory: the next tick tries again */
@@ -416,16 +255,16 @@ static bool work_waits(const struct ff_supervisor *supervisor, ff_loop_id id)
     const struct ff_pulse *const pulse = &supervisor->pulse;
     const bool is_news = supervisor->loops[id].pulse != pulse->number;
 
-    switch (loop_table[id].need) {
-    case NEED_NOTHING:
+    switch (ff_loops[id].need) {
+    case FF_NEED_NOTHING:
         return true;
-    case NEED_TIMER:
+    case FF_NEED_TIMER:
         return is_news && pulse->next_due_ms != FF_NULL64;
-    case NEED_HOPS:
+    case FF_NEED_HOPS:
         /* While hops are on their way the store would only show them again. */
         return is_news && pulse->hops &&
                (id != FF_LOOP_HOPS || ff_cascade_idle(&supervisor->engine->cascade));
-    case NEED_DRAINS:
+    case FF_NEED_DRAINS:
         return is_news && pulse->drains;
     }
     return false;
@@ -441,7 +280,7 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         struct ff_loop *const loop = &supervisor->loops[id];
 
         due[id] = false;
-        if (!loop_table[id].fill || loop->in_flight || !engine->contact.known)
+        if (!ff_loops[id].fill || loop->in_flight || !engine->contact.known)
             continue;
         if (!engine->options.loops) { /* only what the list of our own work had no room for */
             due[id] = loop->again;
@@ -454,9 +293,10 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         if (mono_ms < loop->next_mono_ms)
             continue;
         if (work_waits(supervisor, (ff_loop_id)id) &&
-            (loop_table[id].need != NEED_TIMER || supervisor->pulse.next_due_ms <= now_ms)) {
+            (ff_loops[id].need != FF_NEED_TIMER || supervisor->pulse.next_due_ms <= now_ms)) {
             loop->pulse = supervisor->pulse.number;
-            loop->next_mono_ms = mono_ms + interval_of(engine, id); /* late, not in bursts */
+            loop->next_mono_ms =
+                mono_ms + ff_loop_interval_ms(engine, id); /* late, not in bursts */
             due[id] = true;
         }
     }
@@ -590,7 +430,7 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
     const int64_t to_mono_ms = contact->last_mono_ms - contact->last_ms;
     int64_t next_ms = INT64_MAX;
 
-    if (!loop_table[id].fill || loop->in_flight)
+    if (!ff_loops[id].fill || loop->in_flight)
         return INT64_MAX; /* its end wakes us */
     if (!contact->known)
         return INT64_MAX; /* it cannot tick, however late it is: the pulse comes first */
@@ -598,7 +438,7 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
         return mono_ms;
     if (work_waits(supervisor, id))
         next_ms = loop->next_mono_ms;
-    if (loop_table[id].need == NEED_TIMER && next_ms != INT64_MAX)
+    if (ff_loops[id].need == FF_NEED_TIMER && next_ms != INT64_MAX)
         next_ms = ff_max_i64(next_ms, supervisor->pulse.next_due_ms + to_mono_ms);
     if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0)
         next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] + to_mono_ms);

@@ -10,26 +10,8 @@
 #define FF_ENGINE_SUPERVISOR_H
 
 #include "engine/job.h"
+#include "engine/loops.h"
 #include "store/store.h"
-
-struct ff_engine;
-
-typedef enum ff_loop_id {
-    FF_LOOP_ATTEMPT_TIMEOUT, /* shares its scan with lease_expiry, counted by the rule that fired */
-    FF_LOOP_LEASE_EXPIRY,
-    FF_LOOP_DELAYED,
-    FF_LOOP_EXECUTION_DEADLINE,
-    FF_LOOP_HOPS,       /* fills the list of hops from the store when it is empty */
-    FF_LOOP_DEPENDENCY, /* hops that nobody has dispatched for long: there should be none */
-    FF_LOOP_EDGE_CANCEL_DISPATCHER,
-    FF_LOOP_EDGE_CANCEL_RECONCILER,
-    FF_LOOP_FLOW_CANCEL,
-    FF_LOOP_RETENTION,
-    FF_LOOP_EVENT_RETENTION,
-    FF_LOOP_BATCH_PRUNE,
-    FF_LOOP_CONTACT,
-    FF_LOOP_COUNT
-} ff_loop_id;
 
 struct ff_loop {
     int64_t next_mono_ms;
