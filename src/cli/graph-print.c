@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph-print.c -- a drawing on paper: lanes that edges run down in, a table, or Graphviz.
+ * graph-print.c -- a drawing with its words: lanes, or a table when they are too tangled.
  *
- * A lane leads to one place that has not been drawn yet, so that there are as few lanes as the
- * order allows; a place takes over its lane, and its own edges go on from there. What must stay
- * true: in one line at most one edge meets a lane that was there before, otherwise a crossing could
- * not be told from a meeting. Tests: tests/unit/test_cli_graph.c. */
+ * Tests: tests/unit/test_cli_graph.c, tests/e2e/test_flow.py. */
 #include "cli/graph.h"
 
 #include <inttypes.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,229 +15,9 @@
 
 #include "base/banned.h"
 
-#define LANES_MAX    16 /* more than this is a tangle: a table tells more */
 #define AFTER_SHOWN  3
-#define NOBODY       SIZE_MAX
-#define LINE_BYTES   (8 * LANES_MAX)
 #define GRAPH_BYTES  (8 << 20)
 #define STATES_BYTES 256
-
-struct line {
-    const char *graph;           /* the lanes */
-    size_t width;                /* in characters */
-    const struct ff_drawn *item; /* NULL: only lanes */
-};
-
-struct paper {
-    struct ff_cli *cli;
-    const char *const *pens;
-    struct line *lines;
-    size_t count, cap;
-    size_t lanes[LANES_MAX]; /* the place each leads to, or NOBODY */
-    size_t used;             /* lanes from here on lead nowhere */
-    bool tangled;
-};
-
-enum { UP = 1, DOWN = 2, LEFT = 4, RIGHT = 8, DOT_OPEN = 16, DOT_ACTIVE, DOT_ENDED, PEN_COUNT };
-
-// clang-format off
-static const char *const boxes[PEN_COUNT] = {
-    [0] = " ", [UP] = "│", [DOWN] = "│", [UP | DOWN] = "│",
-    [LEFT] = "─", [RIGHT] = "─", [LEFT | RIGHT] = "─",
-    [UP | LEFT] = "╯", [UP | RIGHT] = "╰", [DOWN | LEFT] = "╮", [DOWN | RIGHT] = "╭",
-    [UP | DOWN | LEFT] = "┤", [UP | DOWN | RIGHT] = "├",
-    [UP | LEFT | RIGHT] = "┴", [DOWN | LEFT | RIGHT] = "┬", [UP | DOWN | LEFT | RIGHT] = "┼",
-    [DOT_OPEN] = "○", [DOT_ACTIVE] = "◉", [DOT_ENDED] = "●",
-};
-static const char *const letters[PEN_COUNT] = {
-    [0] = " ", [UP] = "|", [DOWN] = "|", [UP | DOWN] = "|",
-    [LEFT] = "-", [RIGHT] = "-", [LEFT | RIGHT] = "-",
-    [UP | LEFT] = "'", [UP | RIGHT] = "`", [DOWN | LEFT] = ".", [DOWN | RIGHT] = ".",
-    [UP | DOWN | LEFT] = "|", [UP | DOWN | RIGHT] = "|",
-    [UP | LEFT | RIGHT] = "-", [DOWN | LEFT | RIGHT] = ".", [UP | DOWN | LEFT | RIGHT] = "+",
-    [DOT_OPEN] = "o", [DOT_ACTIVE] = "@", [DOT_ENDED] = "*",
-};
-// clang-format on
-
-/* ---- lines ------------------------------------------------------------------------------------
- */
-
-static bool add_line(struct paper *paper, const char *graph, size_t width,
-                     const struct ff_drawn *item)
-{
-    if (paper->count == paper->cap) {
-        const size_t cap = paper->cap ? 2 * paper->cap : 64;
-        struct line *const more = ff_arena_grow(&paper->cli->arena, paper->lines,
-                                                paper->cap * sizeof *more, cap * sizeof *more);
-
-        if (!more)
-            return false;
-        paper->lines = more;
-        paper->cap = cap;
-    }
-    paper->lines[paper->count++] = (struct line){graph, width, item};
-    return true;
-}
-
-/* One pen per lane and, between them, a dash where the left one goes on to the right. */
-static void draw(struct paper *paper, const int *pens, size_t count, const struct ff_drawn *item)
-{
-    struct ff_strbuf text = ff_strbuf_in(&paper->cli->arena, LINE_BYTES);
-    struct ff_str made;
-    size_t width = 0;
-
-    while (count > 0 && pens[count - 1] == 0)
-        count--;
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            ff_strbuf_adds(
-                &text,
-                paper->pens[pens[i - 1] < DOT_OPEN && (pens[i - 1] & RIGHT) ? LEFT | RIGHT : 0]);
-        ff_strbuf_adds(&text, paper->pens[pens[i]]);
-        width += i > 0 ? 2 : 1;
-    }
-    if (ff_strbuf_take(&text, &made, NULL) != FF_OK || !add_line(paper, made.ptr, width, item))
-        paper->tangled = true;
-}
-
-static void lanes_as_they_are(const struct paper *paper, int pens[LANES_MAX])
-{
-    for (size_t i = 0; i < LANES_MAX; i++)
-        pens[i] = i < paper->used && paper->lanes[i] != NOBODY ? UP | DOWN : 0;
-}
-
-/* A dash from lane `a` to lane `b`, over whatever is between them. */
-static void dash(int pens[LANES_MAX], size_t a, size_t b)
-{
-    const size_t left = ff_min_size(a, b), right = ff_max_size(a, b);
-
-    pens[left] |= RIGHT;
-    pens[right] |= LEFT;
-    for (size_t i = left + 1; i < right; i++)
-        pens[i] |= LEFT | RIGHT;
-}
-
-static size_t lane_to(const struct paper *paper, size_t place)
-{
-    for (size_t i = 0; i < paper->used; i++)
-        if (paper->lanes[i] == place)
-            return i;
-    return NOBODY;
-}
-
-/* A lane to the right of `after` that leads nowhere; NOBODY: there is none. */
-static size_t free_lane(struct paper *paper, size_t after)
-{
-    for (size_t i = after; i < LANES_MAX; i++) {
-        if (i >= paper->used) {
-            paper->used = i + 1;
-            return i;
-        }
-        if (paper->lanes[i] == NOBODY)
-            return i;
-    }
-    return NOBODY;
-}
-
-/* ---- places -----------------------------------------------------------------------------------
- */
-
-static int dot_of(const struct ff_drawn *item)
-{
-    static const struct {
-        const char *state;
-        int dot;
-    } dots[] = {
-        {"active", DOT_ACTIVE},   {"completed", DOT_ENDED}, {"failed", DOT_ENDED},
-        {"cancelled", DOT_ENDED}, {"expired", DOT_ENDED},   {"skipped", DOT_ENDED},
-    };
-
-    for (size_t i = 0; i < FF_ARRAY_LEN(dots); i++)
-        if (strcmp(dots[i].state, item->first->public_state) == 0)
-            return dots[i].dot;
-    return DOT_OPEN;
-}
-
-/* Edges to places that have a lane already: one line each. The last one may end our own lane. */
-static void meet(struct paper *paper, const struct ff_drawn *item, size_t own, bool goes_on)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < item->to_count; i++) {
-        const size_t lane = lane_to(paper, item->to[i]);
-
-        left += lane != NOBODY && lane != own ? 1 : 0;
-    }
-    for (size_t i = 0; i < item->to_count && left > 0; i++) {
-        const size_t lane = lane_to(paper, item->to[i]);
-        int pens[LANES_MAX];
-
-        if (lane == NOBODY || lane == own)
-            continue;
-        left--;
-        lanes_as_they_are(paper, pens);
-        pens[own] = goes_on || left > 0 ? UP | DOWN : UP;
-        dash(pens, own, lane);
-        draw(paper, pens, paper->used, NULL);
-    }
-}
-
-/* Edges to places that nothing leads to yet: the first goes on in our own lane. */
-static void open_lanes(struct paper *paper, const struct ff_drawn *item, size_t own,
-                       const size_t *fresh, size_t count)
-{
-    int pens[LANES_MAX];
-
-    (void)item;
-    paper->lanes[own] = count > 0 ? fresh[0] : NOBODY;
-    if (count < 2)
-        return;
-    lanes_as_they_are(paper, pens);
-    for (size_t i = 1; i < count; i++) {
-        const size_t lane = free_lane(paper, own + 1);
-
-        if (lane == NOBODY) {
-            paper->tangled = true;
-            return;
-        }
-        paper->lanes[lane] = fresh[i];
-        pens[lane] = DOWN;
-        dash(pens, own, lane);
-    }
-    draw(paper, pens, paper->used, NULL);
-}
-
-static void place(struct paper *paper, const struct ff_drawing *drawing, size_t at)
-{
-    const struct ff_drawn *const item = &drawing->items[at];
-    size_t own = lane_to(paper, at), count = 0;
-    size_t fresh[LANES_MAX];
-    int pens[LANES_MAX];
-
-    if (own == NOBODY)
-        own = free_lane(paper, 0);
-    if (own == NOBODY) {
-        paper->tangled = true;
-        return;
-    }
-    paper->lanes[own] = at;
-    lanes_as_they_are(paper, pens);
-    pens[own] = dot_of(item);
-    draw(paper, pens, paper->used, item);
-    for (size_t i = 0; i < item->to_count; i++) {
-        if (lane_to(paper, item->to[i]) != NOBODY)
-            continue;
-        if (count == LANES_MAX) {
-            paper->tangled = true;
-            return;
-        }
-        fresh[count++] = item->to[i];
-    }
-    meet(paper, item, own, count > 0);
-    open_lanes(paper, item, own, fresh, count);
-    while (paper->used > 0 && paper->lanes[paper->used - 1] == NOBODY)
-        paper->used--;
-}
 
 /* ---- words ------------------------------------------------------------------------------------
  */
@@ -296,7 +72,7 @@ static void add_outcome(struct ff_strbuf *text, int64_t count, const char *word)
 }
 
 /* "2 of 3: 1 success, 1 fail"; "" where there is nothing to wait for but one node. */
-static const char *join_of(struct ff_cli *cli, const struct ff_flow_join_info *join)
+const char *ff_graph_join_text(struct ff_cli *cli, const struct ff_flow_join_info *join)
 {
     struct ff_strbuf text = ff_strbuf_in(&cli->arena, STATES_BYTES);
     struct ff_str made;
@@ -334,24 +110,25 @@ static void print_padded(struct ff_cli *cli, const char *text, size_t width, siz
 }
 
 static void print_lines(struct ff_cli *cli, const struct ff_flow_info *flow,
-                        const struct paper *paper, size_t count)
+                        const struct ff_graph_lines *lines)
 {
-    struct words *const words = ff_arena_array(&cli->arena, count, sizeof *words);
+    struct words *const words = ff_arena_array(&cli->arena, lines->count, sizeof *words);
     size_t lanes = 0, names = 0, states = 0;
 
-    for (size_t i = 0; words && i < count; i++) {
-        const struct line *const line = &paper->lines[i];
+    for (size_t i = 0; words && i < lines->count; i++) {
+        const struct ff_graph_line *const line = &lines->items[i];
 
         lanes = ff_max_size(lanes, line->width);
         if (!line->item)
             continue;
         words[i] = (struct words){name_of(cli, line->item), states_of(cli, flow, line->item),
-                                  kind_of(cli, flow, line->item), join_of(cli, line->item->join)};
+                                  kind_of(cli, flow, line->item),
+                                  ff_graph_join_text(cli, line->item->join)};
         names = ff_max_size(names, ff_text_width(words[i].name));
         states = ff_max_size(states, ff_text_width(words[i].states));
     }
-    for (size_t i = 0; words && i < count; i++) {
-        const struct line *const line = &paper->lines[i];
+    for (size_t i = 0; words && i < lines->count; i++) {
+        const struct ff_graph_line *const line = &lines->items[i];
 
         if (!line->item) {
             (void)fprintf(cli->out, "  %s\n", line->graph);
@@ -368,12 +145,12 @@ static void print_lines(struct ff_cli *cli, const struct ff_flow_info *flow,
     }
 }
 
-static size_t left_out(const struct ff_flow_info *flow, const struct paper *paper, size_t shown)
+static size_t left_out(const struct ff_flow_info *flow, const struct ff_graph_lines *lines)
 {
     size_t nodes = 0;
 
-    for (size_t i = 0; i < shown; i++)
-        nodes += paper->lines[i].item ? paper->lines[i].item->count : 0;
+    for (size_t i = 0; i < lines->count; i++)
+        nodes += lines->items[i].item ? lines->items[i].item->count : 0;
     return flow->node_info_count - nodes;
 }
 
@@ -445,9 +222,11 @@ static size_t print_table(struct ff_cli *cli, const struct ff_flow_info *flow,
     for (size_t i = 0; i < rows; i++) {
         const size_t at = (size_t)(order[i] - drawing->items);
         const char *const cells[] = {
-            name_of(cli, order[i]),       states_of(cli, flow, order[i]),
-            kind_of(cli, flow, order[i]), after_of(cli, drawing, befores[at], filled[at]),
-            join_of(cli, order[i]->join),
+            name_of(cli, order[i]),
+            states_of(cli, flow, order[i]),
+            kind_of(cli, flow, order[i]),
+            after_of(cli, drawing, befores[at], filled[at]),
+            ff_graph_join_text(cli, order[i]->join),
         };
 
         ff_grid_add(&grid, cells);
@@ -460,91 +239,10 @@ static size_t print_table(struct ff_cli *cli, const struct ff_flow_info *flow,
 size_t ff_graph_print(struct ff_cli *cli, const struct ff_flow_info *flow,
                       const struct ff_drawing *drawing, size_t lines_max)
 {
-    struct paper paper = {.cli = cli, .pens = cli->plain_text ? letters : boxes};
+    struct ff_graph_lines lines;
 
-    for (size_t i = 0; i < drawing->count && !paper.tangled && paper.count <= lines_max; i++)
-        place(&paper, drawing, i);
-    if (paper.tangled)
+    if (!ff_graph_lanes(cli, drawing, lines_max, &lines))
         return print_table(cli, flow, drawing, lines_max);
-
-    const size_t shown = ff_min_size(paper.count, lines_max);
-    print_lines(cli, flow, &paper, shown);
-    return left_out(flow, &paper, shown);
-}
-
-/* ---- Graphviz ---------------------------------------------------------------------------------
- */
-
-static const char *dot_colour(const char *word)
-{
-    static const struct {
-        const char *word, *colour;
-    } colours[] = {
-        {"completed", "palegreen"},
-        {"success", "forestgreen"},
-        {"failed", "lightcoral"},
-        {"expired", "lightcoral"},
-        {"fail", "red"},
-        {"active", "lightskyblue"},
-        {"cancelled", "plum"},
-        {"skipped", "lightgrey"},
-        {"skip", "grey"},
-        {"delayed", "khaki"},
-        {"unresolved", "black"},
-    };
-
-    for (size_t i = 0; i < FF_ARRAY_LEN(colours); i++)
-        if (strcmp(colours[i].word, word) == 0)
-            return colours[i].colour;
-    return "white";
-}
-
-/* A quoted string of Graphviz; control characters would break the line. */
-static void dot_text(struct ff_cli *cli, const char *text)
-{
-    for (const char *at = ff_printable(cli, text, strlen(text)); *at; at++) {
-        if (*at == '"' || *at == '\\')
-            (void)fputc('\\', cli->out);
-        (void)fputc(*at, cli->out);
-    }
-}
-
-static void dot_edge(struct ff_cli *cli, const struct ff_flow_edge_info *edge)
-{
-    (void)fputs("  \"", cli->out);
-    dot_text(cli, edge->from);
-    (void)fputs("\" -> \"", cli->out);
-    dot_text(cli, edge->to);
-    (void)fprintf(cli->out, "\" [color=%s%s];\n", dot_colour(edge->outcome),
-                  strcmp(edge->pass, "input") == 0 ? ", label=input" : "");
-}
-
-void ff_graph_dot(struct ff_cli *cli, const struct ff_flow_info *flow)
-{
-    size_t join = 0;
-
-    (void)fprintf(cli->out,
-                  "digraph \"%s\" {\n  node [shape=box, style=\"rounded,filled\", "
-                  "fontname=\"sans-serif\"];\n",
-                  flow->flow_id);
-    for (size_t i = 0; i < flow->node_info_count; i++) {
-        const struct ff_flow_node_info *const node = &flow->nodes[i];
-
-        (void)fputs("  \"", cli->out);
-        dot_text(cli, node->name);
-        (void)fputs("\" [label=\"", cli->out);
-        dot_text(cli, node->name);
-        (void)fprintf(cli->out, "\\n%s", node->public_state);
-        while (join < flow->join_count && strcmp(flow->joins[join].node, node->name) < 0)
-            join++;
-        if (join < flow->join_count && strcmp(flow->joins[join].node, node->name) == 0) {
-            const char *const text = join_of(cli, &flow->joins[join]);
-
-            (void)fprintf(cli->out, "%s%s", text[0] ? "\\n" : "", text);
-        }
-        (void)fprintf(cli->out, "\", fillcolor=%s];\n", dot_colour(node->public_state));
-    }
-    for (size_t i = 0; i < flow->edge_info_count; i++)
-        dot_edge(cli, &flow->edges[i]);
-    (void)fputs("}\n", cli->out);
+    print_lines(cli, flow, &lines);
+    return left_out(flow, &lines);
 }

@@ -29,6 +29,22 @@ FF_MUST_CHECK ff_status ff_drawing_make(struct ff_arena *arena, const struct ff_
                                         bool every, struct ff_drawing *ret,
                                         struct ff_error *reterr);
 
+struct ff_graph_line {
+    const char *graph;           /* the lanes */
+    size_t width;                /* in characters */
+    const struct ff_drawn *item; /* NULL: only lanes */
+};
+struct ff_graph_lines {
+    struct ff_graph_line *items;
+    size_t count;
+};
+/* The first lines_max lines of it; false: too tangled to be drawn. */
+bool ff_graph_lanes(struct ff_cli *cli, const struct ff_drawing *drawing, size_t lines_max,
+                    struct ff_graph_lines *ret);
+
+/* "2 of 3: 1 success", or empty; join may be NULL. */
+const char *ff_graph_join_text(struct ff_cli *cli, const struct ff_flow_join_info *join);
+
 /* Prints it, at most `lines_max` lines. Returns how many nodes were left out. */
 size_t ff_graph_print(struct ff_cli *cli, const struct ff_flow_info *flow,
                       const struct ff_drawing *drawing, size_t lines_max);

@@ -2,7 +2,7 @@
  *
  * test_cli_graph.c -- graphs as lines and boxes: every edge is there, and nothing grows too large.
  *
- * Of src/cli/graph.c and graph-print.c. No database, no sleep. */
+ * Of src/cli/graph*.c. No database, no sleep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
