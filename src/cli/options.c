@@ -74,7 +74,7 @@ const struct ff_verb ff_verbs[] = {
      "the exit status is 0 if it completed and 1 if it ended in another way.",
      submit_takes, ff_run_submit},
     {"ls", "", 0, 0, "list executions, newest first",
-     "Filters may be combined. Exit status 1 when nothing matches.", ls_takes, ff_run_ls},
+     "Filters may be combined. No match is an empty table, exit status 0.", ls_takes, ff_run_ls},
     {"show", "ID", 1, 1, "show one execution: state, lease, attempts, history",
      "The ID may be canonical, fp:N:<uuid>, a bare uuid, or a unique beginning of one. --attempts, "
      "--events and --result show only that part. With --wait the exit status says how it ended: 0 "
