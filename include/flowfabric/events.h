@@ -81,15 +81,16 @@ FF_API FF_MUST_CHECK ff_status ff_subscribe(struct ff_client *client,
                                             const struct ff_event_filter *filter, const char *after,
                                             struct ff_subscription **ret, struct ff_error *reterr);
 /* Up to `max` events (0 means 256), or one notice; waits up to timeout_ms for something to come.
- * FF_OK without events or notice: nothing came. FF_CLOSED: the client was closed. One thread at a
- * time. */
+ * FF_OK without events or notice: nothing came. FF_CLOSED: the client was closed. FF_NO_MEMORY:
+ * nothing was taken, ask again. One thread at a time. */
 FF_API FF_MUST_CHECK ff_status ff_subscription_next(struct ff_subscription *subscription,
                                                     size_t max, int64_t timeout_ms,
                                                     struct ff_delivery *ret,
                                                     struct ff_error *reterr);
-/* The same with a thread of its own that calls `on_delivery` until it returns false, the client is
- * closed or the subscription ends. The delivery is freed afterwards. `on_delivery` may use the
- * client, but not ff_close, nor ff_unsubscribe its own subscription. */
+/* The same with a thread of its own that calls `on_delivery` until it returns false or the
+ * subscription is over. If nothing can come any more, because the client was closed, the last call
+ * brings the notice `closed`. The delivery is freed afterwards. `on_delivery` may use the client,
+ * but not ff_close, nor ff_unsubscribe its own subscription. */
 typedef bool (*ff_on_delivery)(const struct ff_delivery *delivery, void *ctx);
 FF_API FF_MUST_CHECK ff_status ff_subscribe_callback(struct ff_client *client,
                                                      const struct ff_event_filter *filter,

@@ -2,8 +2,10 @@
  *
  * subscribe.c -- subscriptions: to be asked, or with a thread that calls back.
  *
- * Tests: tests/conformance/event_subscribe.c, tests/events. */
+ * Tests: tests/unit/test_subscribe.c, tests/conformance/event_subscribe.c, tests/events. */
 #include "api/subscription.h"
+
+#include <string.h>
 
 #include "api/events.h"
 #include "base/alloc.h"
@@ -15,6 +17,7 @@
 #include "base/banned.h"
 
 #define CALLBACK_WAIT_MS 60000 /* nothing depends on it: an interrupt ends the wait */
+#define NO_MEMORY_MS     200   /* before a callback's thread asks again */
 
 /* --- a follower somebody can wait for --- */
 
@@ -94,6 +97,7 @@ static ff_status local_next(struct ff_subscription *base, size_t max, int64_t ti
     struct ff_reading *const reading = &local_of(base)->reading;
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     struct ff_followed taken;
+    ff_status status;
 
     if (!memory)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a delivery");
@@ -104,7 +108,12 @@ static ff_status local_next(struct ff_subscription *base, size_t max, int64_t ti
             break;
     }
     *ret = (struct ff_delivery){.notice = ff_notice_name(taken.notice), .count = taken.count};
-    FF_TRY(ff_event_infos(&memory->arena, &taken, &ret->items, reterr));
+    status = ff_event_infos(&memory->arena, &taken, &ret->items, reterr);
+    if (status != FF_OK) {
+        ff_follow_give_back(reading->follow);
+        *ret = (struct ff_delivery){0};
+        return status;
+    }
     ff_event_cursor(taken.cursor, ret->cursor);
     ret->memory = FF_STEAL(memory);
     return FF_OK;
@@ -192,22 +201,53 @@ ff_status ff_subscription_next(struct ff_subscription *subscription, size_t max,
                                    ff_max_i64(timeout_ms, 0), ret, reterr);
 }
 
+/* Until somebody unsubscribes, or the time is over. */
+static void rest(struct ff_subscription *subscription, int64_t ms)
+{
+    pthread_mutex_lock(&subscription->lock);
+    if (!atomic_load(&subscription->stopping))
+        ff_wait_ms(&subscription->stopped, &subscription->lock, ms);
+    pthread_mutex_unlock(&subscription->lock);
+}
+
+/* False: the callback has enough. */
+static bool hand_over(struct ff_subscription *subscription, const struct ff_delivery *delivery)
+{
+    if ((!delivery->count && !delivery->notice) || atomic_load(&subscription->stopping))
+        return true;
+    return subscription->on_delivery(delivery, subscription->ctx);
+}
+
 static void *call_back(void *arg)
 {
     struct ff_subscription *const subscription = arg;
+    struct ff_delivery last = {.notice = "closed"};
     bool go_on = true;
 
     while (go_on && !atomic_load(&subscription->stopping)) {
         FF_AUTO(ff_answer_free) struct ff_delivery delivery = {0};
         struct ff_error error;
+        const ff_status status = subscription->ops->next(subscription, FF_EVENT_PAGE,
+                                                         CALLBACK_WAIT_MS, &delivery, &error);
 
-        if (subscription->ops->next(subscription, FF_EVENT_PAGE, CALLBACK_WAIT_MS, &delivery,
-                                    &error) != FF_OK)
-            break;
-        if ((delivery.count || delivery.notice) && !atomic_load(&subscription->stopping))
-            go_on = subscription->on_delivery(&delivery, subscription->ctx);
+        if (status == FF_NO_MEMORY) {
+            rest(subscription, NO_MEMORY_MS);
+        } else if (status == FF_OK) {
+            memcpy(last.cursor, delivery.cursor, sizeof last.cursor);
+            go_on = hand_over(subscription, &delivery);
+        } else {
+            (void)hand_over(subscription, &last);
+            go_on = false;
+        }
     }
     return NULL;
+}
+
+static void callback_done(struct ff_subscription *subscription)
+{
+    subscription->has_thread = false;
+    pthread_cond_destroy(&subscription->stopped);
+    pthread_mutex_destroy(&subscription->lock);
 }
 
 ff_status ff_subscribe_callback(struct ff_client *client, const struct ff_event_filter *filter,
@@ -223,8 +263,10 @@ ff_status ff_subscribe_callback(struct ff_client *client, const struct ff_event_
     subscription->on_delivery = on_delivery;
     subscription->ctx = ctx;
     subscription->has_thread = true;
+    pthread_mutex_init(&subscription->lock, NULL);
+    ff_wait_init(&subscription->stopped);
     if (pthread_create(&subscription->thread, NULL, call_back, subscription) != 0) {
-        subscription->has_thread = false;
+        callback_done(subscription);
         ff_unsubscribe(subscription);
         return ff_fail(reterr, FF_NO_MEMORY, "cannot start a thread");
     }
@@ -238,7 +280,12 @@ void ff_unsubscribe(struct ff_subscription *subscription)
         return;
     atomic_store(&subscription->stopping, true);
     subscription->ops->interrupt(subscription);
-    if (subscription->has_thread)
+    if (subscription->has_thread) {
+        pthread_mutex_lock(&subscription->lock);
+        pthread_cond_signal(&subscription->stopped);
+        pthread_mutex_unlock(&subscription->lock);
         pthread_join(subscription->thread, NULL);
+        callback_done(subscription);
+    }
     subscription->ops->free(subscription);
 }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 struct ff_subscription_ops {
+    /* FF_NO_MEMORY: nothing was taken, ask again. */
     ff_status (*next)(struct ff_subscription *subscription, size_t max, int64_t timeout_ms,
                       struct ff_delivery *ret, struct ff_error *reterr);
     /* Ends a `next` that is under way on another thread, with FF_OK and nothing. */
@@ -25,6 +26,8 @@ struct ff_subscription {
     /* The callback form; subscribe.c's own. */
     bool has_thread;
     pthread_t thread;
+    pthread_mutex_t lock;   /* of `stopped` */
+    pthread_cond_t stopped; /* the thread rests until then, when there is no memory */
     ff_on_delivery on_delivery;
     void *ctx;
     _Atomic bool stopping;

@@ -52,6 +52,7 @@ struct ff_follow {
     int64_t at;                 /* has been given, or does not want, everything up to here */
     int64_t goal;               /* caught up when it stands here */
     int64_t taken_id;           /* the cursor of the last take */
+    int64_t before_id;          /* the same, of the one before it */
     int64_t full_since_mono_ms; /* 0: it has room */
     struct ff_list items;
     size_t count, bytes;
@@ -161,23 +162,30 @@ static bool has_room_for_page(const struct ff_follow *follow)
            follow->bytes < FF_FOLLOW_BYTES_MAX / 2;
 }
 
-/* Notices are few: one of a kind is enough between two events. */
-static void push_notice(struct ff_follow *follow, ff_notice notice)
+/* Notices are few: one of a kind is enough between two events. False: there is no memory. */
+static bool push_notice(struct ff_follow *follow, ff_notice notice, int64_t cursor)
 {
     struct ff_list_node *const last = follow->items.head.prev;
     struct item *item;
 
     if (follow->count && ff_list_item(last, struct item, link)->notice == notice) {
-        ff_list_item(last, struct item, link)->cursor = follow->at;
-        return;
+        ff_list_item(last, struct item, link)->cursor = cursor;
+        return true;
     }
     item = ff_calloc(1, sizeof *item);
     if (!item)
-        return; /* a notice is a courtesy */
+        return false;
     item->notice = notice;
     item->bytes = sizeof *item;
-    item->cursor = follow->at;
+    item->cursor = cursor;
     push(follow, item);
+    return true;
+}
+
+/* Nothing is lost by it: whoever hears nothing of it is served all the same. */
+static void push_disconnected(struct ff_follow *follow)
+{
+    (void)push_notice(follow, FF_NOTICE_DISCONNECTED, follow->at);
 }
 
 /* --- delivering; all with the tailer's lock held --- */
@@ -194,6 +202,12 @@ static bool is_reset_for(const struct ff_follow *follow, const struct ff_event *
            event->num_a != FF_NULL64 && event->num_a < follow->at;
 }
 
+static void is_full(struct ff_follow *follow)
+{
+    if (!follow->full_since_mono_ms)
+        follow->full_since_mono_ms = ff_engine_mono_ms(follow->tail->engine);
+}
+
 /* False: there is no room, or no memory; the follower stays where it is. */
 static bool give(struct ff_follow *follow, const struct ff_event *event)
 {
@@ -201,12 +215,20 @@ static bool give(struct ff_follow *follow, const struct ff_event *event)
 
     if (event->event_id <= follow->at)
         return true;
-    if (is_reset_for(follow, event))
-        push_notice(follow, FF_NOTICE_RESET);
+    if (is_reset_for(follow, event) && !push_notice(follow, FF_NOTICE_RESET, follow->at)) {
+        ff_tail_rest(follow->tail);
+        return false;
+    }
     if (ff_event_matches(&follow->match, event)) {
-        item = has_room(follow) ? item_new(event) : NULL;
-        if (!item)
+        if (!has_room(follow)) {
+            is_full(follow);
             return false;
+        }
+        item = item_new(event);
+        if (!item) {
+            ff_tail_rest(follow->tail);
+            return false;
+        }
         push(follow, item);
     }
     follow->at = event->event_id;
@@ -217,12 +239,11 @@ void ff_follow_deliver(struct ff_follow *follow, const struct ff_page *page)
 {
     const bool was_caught_up = follow->at >= follow->goal;
 
+    if (follow->at < page->after)
+        return; /* it went back while this was read */
     for (size_t i = 0; i < page->count; i++)
-        if (!give(follow, page->events[i])) {
-            if (!follow->full_since_mono_ms)
-                follow->full_since_mono_ms = ff_engine_mono_ms(follow->tail->engine);
+        if (!give(follow, page->events[i]))
             return;
-        }
     follow->at = ff_max_i64(follow->at, page->upto);
     if (!was_caught_up && follow->at >= follow->goal)
         tell(follow);
@@ -259,7 +280,7 @@ static void begin(struct ff_follow *follow)
         return;
     }
     follow->goal = tail->horizon;
-    follow->taken_id = follow->at;
+    follow->taken_id = follow->before_id = follow->at;
     follow->started = true;
     tell(follow);
 }
@@ -282,7 +303,7 @@ void ff_follow_lost(struct ff_tail *tail)
         struct ff_follow *const follow = follow_of(node);
 
         if (follow->started && !follow->failed && !follow->dropped)
-            push_notice(follow, FF_NOTICE_DISCONNECTED);
+            push_disconnected(follow);
     }
 }
 
@@ -294,8 +315,10 @@ void ff_follow_floor(struct ff_tail *tail)
 
         if (!follow->started || follow->failed || follow->at >= tail->floor_id - 1)
             continue;
-        follow->at = tail->floor_id - 1;
-        push_notice(follow, FF_NOTICE_GAP);
+        if (push_notice(follow, FF_NOTICE_GAP, tail->floor_id - 1))
+            follow->at = tail->floor_id - 1;
+        else
+            ff_tail_rest(tail); /* the next page it cannot have tells it again */
     }
 }
 
@@ -326,7 +349,7 @@ int64_t ff_follow_expire(struct ff_tail *tail, int64_t mono_ms)
         drop_all(follow);
         follow->dropped = true;
         follow->at = follow->taken_id;
-        push_notice(follow, FF_NOTICE_DISCONNECTED);
+        push_disconnected(follow);
     }
     return next_ms;
 }
@@ -448,57 +471,84 @@ static ff_status refusal(const struct ff_follow *follow, struct ff_error *reterr
     return FF_GAP;
 }
 
-static void take_items(struct ff_follow *follow, struct ff_arena *arena, size_t max,
-                       struct ff_followed *ret)
+/* One notice, or events up to the next one. They stay where they are until all have been copied. */
+static size_t copy_items(const struct ff_follow *follow, struct ff_arena *arena, size_t max,
+                         struct ff_followed *ret)
 {
-    ret->items = ff_arena_array(arena, ff_min_size(max, follow->count), sizeof *ret->items);
-    while (ret->items && ret->count < max && !ff_list_empty(&follow->items)) {
-        struct item *const item = ff_list_item(ff_list_first(&follow->items), struct item, link);
-        struct ff_event *const out = &ret->items[ret->count];
+    size_t copied = 0;
 
-        if (item->notice && ret->count)
-            break; /* in its place: with the next take */
+    if (max > 0 && follow->count > 0)
+        ret->items = ff_arena_array(arena, ff_min_size(max, follow->count), sizeof *ret->items);
+    FF_LIST_FOR_EACH(node, &follow->items)
+    {
+        const struct item *const item = ff_list_item(node, struct item, link);
+        struct ff_event *out;
+
+        if (copied == max || arena->failed || (item->notice && copied))
+            break;
+        copied++;
+        ret->cursor = item->cursor;
         if (item->notice) {
             ret->notice = item->notice;
-            ret->cursor = item->cursor;
-            item_drop(follow, item);
             break;
         }
+        out = &ret->items[ret->count++];
         *out = item->event;
         for (size_t i = 0; i < FF_ARRAY_LEN(text_offsets); i++)
-            *text_at(out, i) = ff_arena_str(arena, *text_at(&item->event, i));
-        if (arena->failed)
-            break; /* it stays for the next take */
-        ret->cursor = item->cursor;
-        ret->count++;
-        item_drop(follow, item);
+            *text_at(out, i) = ff_arena_str(arena, *text_at(out, i));
     }
+    return copied;
+}
+
+/* With the lock held, and memory for all of it. */
+static void taken(struct ff_follow *follow, size_t copied, struct ff_followed *ret)
+{
+    while (copied-- > 0)
+        item_drop(follow, ff_list_item(ff_list_first(&follow->items), struct item, link));
+    if (follow->count == 0 && follow->started && !ret->notice)
+        ret->cursor = follow->at;
+    follow->before_id = follow->taken_id;
+    follow->taken_id = ret->cursor;
+    follow->full_since_mono_ms = 0;
+    follow->dropped = false;
+    ret->started = follow->started;
+    ret->caught_up = follow->started && follow->count == 0 && follow->at >= follow->goal;
+    ret->more = follow->count > 0;
+    if (follow->at < follow->tail->position)
+        ff_tail_nudge(follow->tail); /* there is room for another page */
 }
 
 ff_status ff_follow_take(struct ff_follow *follow, struct ff_arena *arena, size_t max,
                          struct ff_followed *ret, struct ff_error *reterr)
 {
     struct ff_tail *const tail = follow->tail;
-    ff_status status = FF_OK;
+    ff_status status;
+    size_t copied;
 
-    *ret = (struct ff_followed){.cursor = follow->taken_id};
     pthread_mutex_lock(&tail->lock);
+    *ret = (struct ff_followed){.cursor = follow->taken_id};
     follow->told = false;
     if (follow->failed) {
         status = refusal(follow, reterr);
     } else {
-        take_items(follow, arena, max, ret);
-        if (follow->count == 0 && follow->started && !ret->notice)
-            ret->cursor = follow->at;
-        follow->taken_id = ret->cursor;
-        follow->full_since_mono_ms = 0;
-        follow->dropped = false;
-        ret->started = follow->started;
-        ret->caught_up = follow->started && follow->count == 0 && follow->at >= follow->goal;
-        ret->more = follow->count > 0;
-        if (follow->at < tail->position)
-            pthread_cond_signal(&tail->changed); /* there is room for another page */
+        copied = copy_items(follow, arena, max, ret);
+        status = ff_arena_check(arena, reterr);
+        if (status == FF_OK)
+            taken(follow, copied, ret);
     }
     pthread_mutex_unlock(&tail->lock);
-    return status == FF_OK ? ff_arena_check(arena, reterr) : status;
+    return status;
+}
+
+void ff_follow_give_back(struct ff_follow *follow)
+{
+    struct ff_tail *const tail = follow->tail;
+
+    pthread_mutex_lock(&tail->lock);
+    if (follow->started && !follow->failed) {
+        drop_all(follow);
+        follow->at = follow->taken_id = follow->before_id;
+        ff_tail_nudge(tail);
+    }
+    pthread_mutex_unlock(&tail->lock);
 }

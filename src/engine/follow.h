@@ -52,9 +52,12 @@ struct ff_followed {
 FF_MUST_CHECK ff_status ff_follow_new(struct ff_engine *engine, const struct ff_follow_in *in,
                                       struct ff_follow **ret, struct ff_error *reterr);
 /* Up to `max` events, or one notice. FF_OK with nothing: not yet. FF_GAP: the cursor is older than
- * what is kept, or of another log (reterr->oldest). FF_CLOSED: the engine has closed. */
+ * what is kept, or of another log (reterr->oldest). FF_CLOSED: the engine has closed. FF_NO_MEMORY:
+ * nothing was taken, ask again. */
 FF_MUST_CHECK ff_status ff_follow_take(struct ff_follow *follow, struct ff_arena *arena, size_t max,
                                        struct ff_followed *ret, struct ff_error *reterr);
+/* What the last take gave could not be passed on: it comes again. */
+void ff_follow_give_back(struct ff_follow *follow);
 /* `ready` is not called any more when this returns. May be called after the engine is gone. */
 void ff_follow_free(struct ff_follow *follow);
 

@@ -93,7 +93,7 @@ bool ff_tail_join(struct ff_tail *tail)
     atomic_fetch_add(&tail->refs, 1);
     atomic_store(&tail->followed, true);
     tail->woken = true;
-    pthread_cond_signal(&tail->changed);
+    ff_tail_nudge(tail);
     return true;
 }
 
@@ -111,13 +111,21 @@ bool ff_tail_followed(const struct ff_tail *tail)
     return atomic_load(&tail->followed);
 }
 
+void ff_tail_nudge(struct ff_tail *tail)
+{
+    tail->nudged = true;
+    pthread_cond_signal(&tail->changed);
+}
+
 void ff_tail_wake(struct ff_tail *tail)
 {
     if (!atomic_load(&tail->followed))
         return;
     pthread_mutex_lock(&tail->lock);
-    tail->woken = true;
-    pthread_cond_signal(&tail->changed);
+    if (!tail->woken) { /* else it knows, and will look when a head is due */
+        tail->woken = true;
+        ff_tail_nudge(tail);
+    }
     pthread_mutex_unlock(&tail->lock);
 }
 
@@ -130,7 +138,7 @@ void ff_tail_seen(struct ff_tail *tail, int64_t event_id)
 void ff_tail_sleep(struct ff_tail *tail, int64_t ms)
 {
     pthread_mutex_lock(&tail->lock);
-    if (!tail->woken && !tail->stopping && ms > 0)
+    if (!tail->nudged && !tail->stopping && ms > 0)
         ff_wait_ms(&tail->changed, &tail->lock, ms);
     pthread_mutex_unlock(&tail->lock);
 }
@@ -365,6 +373,11 @@ static void lost(struct ff_tail *tail, int64_t mono_ms)
     pthread_mutex_unlock(&tail->lock);
 }
 
+void ff_tail_rest(struct ff_tail *tail)
+{
+    tail->retry_at_mono_ms = ff_engine_mono_ms(tail->engine) + RECONNECT_MS;
+}
+
 static void call_ended(struct ff_tail *tail, int64_t mono_ms)
 {
     const ff_tail_stage stage = tail->stage;
@@ -474,6 +487,8 @@ static int64_t next_time(struct ff_tail *tail, int64_t mono_ms)
     next_ms = ff_min_i64(next_ms, ff_end_waits_expire(tail, mono_ms));
     if (atomic_load(&tail->followed) && tail->stage == FF_TAIL_IDLE && needs_head(tail))
         next_ms = ff_min_i64(next_ms, ff_max_i64(tail->retry_at_mono_ms, tail->next_poll_mono_ms));
+    if (tail->retry_at_mono_ms > mono_ms) /* pages wait for it too */
+        next_ms = ff_min_i64(next_ms, tail->retry_at_mono_ms);
     pthread_mutex_unlock(&tail->lock);
     return ff_max_i64(next_ms, mono_ms);
 }
@@ -482,6 +497,9 @@ int64_t ff_tail_step(struct ff_tail *tail, bool *ret_waiting)
 {
     int64_t mono_ms = ff_engine_mono_ms(tail->engine);
 
+    pthread_mutex_lock(&tail->lock);
+    tail->nudged = false;
+    pthread_mutex_unlock(&tail->lock);
     for (int round = 0; round < ROUNDS_MAX; round++) {
         if (tail->stage != FF_TAIL_IDLE) {
             if (!tail->session->ops->finish(tail->session, &tail->call))

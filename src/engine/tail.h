@@ -36,6 +36,7 @@ struct ff_tail {
     _Atomic int64_t head_id; /* the highest id a head has shown */
     bool closed, stopping;   /* shared */
     bool woken;              /* shared: the log may have moved */
+    bool nudged;             /* shared: there may be something to do since the last step began */
     struct ff_list follows;
     struct ff_list waits[FF_WAIT_BUCKETS]; /* by uuid */
     size_t follow_count, wait_count;
@@ -89,6 +90,9 @@ void ff_tail_stop(struct ff_tail *tail);
 /* All of these with the lock held; leaving releases it. */
 bool ff_tail_join(struct ff_tail *tail); /* false: closed */
 void ff_tail_leave(struct ff_tail *tail);
+void ff_tail_nudge(struct ff_tail *tail); /* its thread is not to lie down before it has looked */
+/* There is no memory: the store is left alone for a while. Called by whoever steps it. */
+void ff_tail_rest(struct ff_tail *tail);
 bool ff_tail_any_live(const struct ff_tail *tail);
 
 struct ff_page {

@@ -196,7 +196,7 @@ FF_CONFORMANCE(event_subscribe, malformed_cursor_is_refused_at_once)
 }
 
 struct calls {
-    _Atomic int events;
+    _Atomic int events, ends;
     int enough;
 };
 
@@ -233,13 +233,28 @@ FF_CONFORMANCE(event_subscribe, callback_is_called_until_it_has_enough)
     ff_unsubscribe(one);
 }
 
+static bool hears_the_end(const struct ff_delivery *delivery, void *ctx)
+{
+    struct calls *const calls = ctx;
+
+    calls->ends += delivery->notice && !strcmp(delivery->notice, "closed");
+    return true;
+}
+
+/* E07: a callback hears of it too, once. */
 FF_CONFORMANCE(event_subscribe, closing_the_client_ends_it)
 {
     struct ff_subscription *const sub = given_subscribed(t, NULL, NULL);
+    struct calls *const calls = keep(t, sizeof *calls);
+    struct ff_subscription *called = NULL;
     struct ff_delivery delivery = {0};
 
+    EXPECT_OK(t,
+              ff_subscribe_callback(t->client, NULL, NULL, hears_the_end, calls, &called, &t->err));
     close_client(t, &t->client);
     EXPECT_STATUS(t, FF_CLOSED, ff_subscription_next(sub, 0, TEST_WAIT_MS, &delivery, &t->err));
+    WAIT_UNTIL(t, calls->ends == 1);
+    ff_unsubscribe(called);
     given_reopened(t, NULL);
 }
 

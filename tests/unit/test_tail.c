@@ -14,11 +14,13 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/limits.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "engine/engine.h"
+#include "engine/engine-int.h"
 #include "engine/follow.h"
+#include "engine/tail.h"
 #include "model/events.h"
 #include "sql_ids.h"
 
@@ -37,6 +39,7 @@ static struct {
     bool holds[WRITERS_MAX];
     int32_t turns[WRITERS_MAX]; /* makes the names of transactions unique */
     int fail_next;
+    bool slow; /* calls do not end yet */
     int64_t mono_ms;
     bool ended; /* what execution_ended says */
     int reads[FF_SQL_COUNT];
@@ -127,7 +130,7 @@ static bool session_finish(struct ff_session *session, struct ff_call *call)
 {
     (void)session;
     (void)call;
-    return true;
+    return !db.slow;
 }
 
 static void session_wait(struct ff_session *session, int64_t timeout_ms)
@@ -184,7 +187,13 @@ static int64_t clock_now(void *ctx)
 
 /* --- the engine --- */
 
+#define FOLLOWS_MAX 8
+
 static struct ff_engine *engine;
+static struct ff_follow *follows[FOLLOWS_MAX]; /* freed with the fixture */
+static size_t follow_count;
+static struct ff_arena memory; /* what the last take gave */
+static struct ff_error error;
 static int readies;
 
 static int setup(void **state)
@@ -198,16 +207,21 @@ static int setup(void **state)
     memset(&db, 0, sizeof db);
     db.mono_ms = 1000000;
     readies = 0;
+    error = (struct ff_error){0};
+    ff_arena_init(&memory, 4096, 8 << 20);
     ff_engine_options_default(&options);
     options.store = &store;
     options.threads = options.loops = false;
     options.clock.real_ms = options.clock.mono_ms = options.clock.boot_ms = clock_now;
-    return ff_engine_new(&options, &engine, &(struct ff_error){0}) == FF_OK ? 0 : -1;
+    return ff_engine_new(&options, &engine, &error) == FF_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
+    while (follow_count > 0)
+        ff_follow_free(follows[--follow_count]);
+    ff_arena_done(&memory);
     ff_engine_free(engine);
     return 0;
 }
@@ -234,7 +248,18 @@ static struct ff_follow *follow_after(int64_t after)
         .match = {.partition_from = -1, .partition_to = -1}, .after = after, .ready = ready};
     struct ff_follow *follow = NULL;
 
-    assert_int_equal(ff_follow_new(engine, &in, &follow, &(struct ff_error){0}), FF_OK);
+    assert_int_equal(ff_follow_new(engine, &in, &follow, &error), FF_OK);
+    assert_in_range(follow_count, 0, FOLLOWS_MAX - 1);
+    follows[follow_count++] = follow;
+    return follow;
+}
+
+/* Follows from now on, and knows where that is. */
+static struct ff_follow *given_live(void)
+{
+    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+
+    step(10);
     return follow;
 }
 
@@ -277,20 +302,23 @@ static void write_many(int count)
     }
 }
 
+static struct ff_followed take(struct ff_follow *follow, size_t max)
+{
+    struct ff_followed got;
+
+    ff_arena_reset(&memory);
+    assert_int_equal(ff_follow_take(follow, &memory, max, &got, &error), FF_OK);
+    return got;
+}
+
 /* Takes everything that is there, one by one: "1 2 disconnected 3". */
 static const char *taken(struct ff_follow *follow)
 {
     static char text[4096];
-    struct ff_arena arena;
-    struct ff_followed got;
-    size_t used = 0;
+    struct ff_followed got = take(follow, 1);
 
     text[0] = '\0';
-    ff_arena_init(&arena, 4096, 1 << 20);
-    for (;;) {
-        assert_int_equal(ff_follow_take(follow, &arena, 1, &got, &(struct ff_error){0}), FF_OK);
-        if (!got.count && !got.notice)
-            break;
+    for (size_t used = 0; got.count || got.notice; got = take(follow, 1)) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s", used ? " " : "");
         if (got.notice)
             used +=
@@ -299,29 +327,21 @@ static const char *taken(struct ff_follow *follow)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%d", (int)got.items[0].event_id);
     }
-    ff_arena_done(&arena);
     return text;
 }
 
 static size_t taken_count(struct ff_follow *follow, size_t max)
 {
-    struct ff_arena arena;
-    struct ff_followed got;
-
-    ff_arena_init(&arena, 4096, 8 << 20);
-    assert_int_equal(ff_follow_take(follow, &arena, max, &got, &(struct ff_error){0}), FF_OK);
-    ff_arena_done(&arena);
-    return got.count;
+    return take(follow, max).count;
 }
 
 /* --- the horizon --- */
 
 static void test_tail__late_commit_with_a_lower_id_is_not_missed(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    step(10);
     begin(0);
     begin(1);
     commit(1);
@@ -330,31 +350,27 @@ static void test_tail__late_commit_with_a_lower_id_is_not_missed(void **state)
     commit(0);
     step(300);
     assert_string_equal(taken(follow), "1 2");
-    ff_follow_free(follow);
 }
 
 static void test_tail__aborted_id_holds_nobody_up(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    step(10);
     begin(0);
     begin(1);
     commit(1);
     roll_back(0);
     step(300);
     assert_string_equal(taken(follow), "2");
-    ff_follow_free(follow);
 }
 
 /* The horizon goes on while there is always somebody who holds the lock. */
 static void test_tail__others_that_come_later_are_not_waited_for(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    step(10);
     begin(0); /* 1 */
     begin(1); /* 2 */
     commit(1);
@@ -370,19 +386,14 @@ static void test_tail__others_that_come_later_are_not_waited_for(void **state)
     roll_back(2);
     step(300);
     assert_string_equal(taken(follow), "4");
-    ff_follow_free(follow);
 }
 
 /* The same backend with its next transaction is somebody else. */
 static void test_tail__busy_writer_does_not_hold_up_itself(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
-    struct ff_arena arena;
-    struct ff_followed got;
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    ff_arena_init(&arena, 4096, 1 << 20);
-    step(10);
     for (int i = 0; i < 20; i++) {
         begin(0);
         step(60);
@@ -390,43 +401,34 @@ static void test_tail__busy_writer_does_not_hold_up_itself(void **state)
     }
     begin(0);
     step(400);
-    assert_int_equal(ff_follow_take(follow, &arena, 100, &got, &(struct ff_error){0}), FF_OK);
-    ff_arena_done(&arena);
-    assert_int_equal(got.count, 19); /* whoever began before the head was read may be below it */
+    assert_int_equal(taken_count(follow, 100),
+                     19); /* whoever began before the head was read may be below it */
     commit(0);
     step(400);
     assert_string_equal(taken(follow), "20 21");
-    ff_follow_free(follow);
 }
 
 /* Ids given out before we came: nothing is served until their writers have ended. */
 static void test_tail__start_waits_for_those_who_were_there(void **state)
 {
-    struct ff_arena arena;
-    struct ff_followed got;
     struct ff_follow *follow;
 
     (void)state;
-    ff_arena_init(&arena, 4096, 1 << 20);
     write_many(3);
     begin(0); /* 4, not visible: the highest visible id is below it */
     follow = follow_after(2);
     step(500);
-    assert_int_equal(ff_follow_take(follow, &arena, 10, &got, &(struct ff_error){0}), FF_OK);
-    assert_false(got.started);
+    assert_false(take(follow, 10).started);
     commit(0);
     step(100);
     assert_string_equal(taken(follow), "3 4");
-    ff_arena_done(&arena);
-    ff_follow_free(follow);
 }
 
 static void test_tail__reconnect_begins_anew_and_tells(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    step(10);
     write_many(2);
     step(300);
     assert_string_equal(taken(follow), "1 2");
@@ -440,7 +442,6 @@ static void test_tail__reconnect_begins_anew_and_tells(void **state)
     commit(0);
     step(300);
     assert_string_equal(taken(follow), "3 4");
-    ff_follow_free(follow);
 }
 
 /* --- where one begins --- */
@@ -448,17 +449,12 @@ static void test_tail__reconnect_begins_anew_and_tells(void **state)
 static ff_status refused(int64_t after, int64_t *ret_oldest)
 {
     struct ff_follow *const follow = follow_after(after);
-    struct ff_error error = {0};
-    struct ff_arena arena;
     struct ff_followed got;
     ff_status status;
 
-    ff_arena_init(&arena, 4096, 1 << 20);
     step(50);
-    status = ff_follow_take(follow, &arena, 10, &got, &error);
+    status = ff_follow_take(follow, &memory, 10, &got, &error);
     *ret_oldest = status == FF_GAP ? (int64_t)strtoll(error.oldest + 2, NULL, 16) : -1;
-    ff_arena_done(&arena);
-    ff_follow_free(follow);
     return status;
 }
 
@@ -482,10 +478,9 @@ static void test_tail__cursor_outside_of_what_is_kept_is_a_gap(void **state)
 
 static void test_tail__what_retention_takes_from_a_follower_is_a_notice(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
 
     (void)state;
-    step(10);
     write_many(1);
     step(300);
     assert_string_equal(taken(follow), "1");
@@ -493,7 +488,6 @@ static void test_tail__what_retention_takes_from_a_follower_is_a_notice(void **s
     db.floor_id = 8; /* before it could read on */
     step(300);
     assert_string_equal(taken(follow), "gap 8 9 10");
-    ff_follow_free(follow);
 }
 
 /* Between the head and the page the floor moves on. */
@@ -507,7 +501,6 @@ static void test_tail__page_that_is_gone_is_not_taken_for_an_empty_one(void **st
     db.floor_next = 4;
     step(300);
     assert_string_equal(taken(lagging), "gap 4 5 6");
-    ff_follow_free(lagging);
 }
 
 static void test_tail__cursor_of_a_lost_copy_hears_of_the_reset(void **state)
@@ -527,20 +520,16 @@ static void test_tail__cursor_of_a_lost_copy_hears_of_the_reset(void **state)
     step(100);
     assert_string_equal(taken(inside), "reset 101");
     assert_string_equal(taken(before), "101");
-    ff_follow_free(inside);
-    ff_follow_free(before);
 }
 
 /* --- slow readers --- */
 
 static void test_tail__buffer_is_bounded_and_nothing_is_lost(void **state)
 {
-    struct ff_follow *const slow = follow_after(FF_AFTER_NOW);
-    struct ff_follow *const quick = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const slow = given_live(), *const quick = given_live();
     size_t got = 0;
 
     (void)state;
-    step(10);
     for (int i = 0; i < 12; i++) {
         write_many(300);
         step(300);
@@ -557,17 +546,15 @@ static void test_tail__buffer_is_bounded_and_nothing_is_lost(void **state)
         step(20);
     }
     assert_int_equal(got, 3600);
-    ff_follow_free(slow);
-    ff_follow_free(quick);
 }
 
 static void test_tail__reader_that_stopped_loses_its_buffer_with_a_notice(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
+    struct ff_follow *const follow = given_live();
+    struct ff_followed notice;
     size_t got = 0;
 
     (void)state;
-    step(10);
     write_many(1);
     step(300);
     assert_string_equal(taken(follow), "1");
@@ -575,41 +562,203 @@ static void test_tail__reader_that_stopped_loses_its_buffer_with_a_notice(void *
     step(300);
     db.mono_ms += FF_FOLLOW_SLOW_MS;
     step(300);
-    {
-        struct ff_arena arena;
-        struct ff_followed notice;
-
-        ff_arena_init(&arena, 4096, 1 << 20);
-        assert_int_equal(ff_follow_take(follow, &arena, 10, &notice, &(struct ff_error){0}), FF_OK);
-        assert_int_equal(notice.notice, FF_NOTICE_DISCONNECTED);
-        assert_int_equal(notice.cursor, 1); /* where it goes on */
-        ff_arena_done(&arena);
-    }
+    notice = take(follow, 10);
+    assert_int_equal(notice.notice, FF_NOTICE_DISCONNECTED);
+    assert_int_equal(notice.cursor, 1); /* where it goes on */
     while (got < 1500) {
         step(20);
         got += taken_count(follow, 5000);
     }
     assert_int_equal(got, 1500);
-    ff_follow_free(follow);
+}
+
+/* --- without memory --- */
+
+/* However much there is: what could not be handed over whole stays where it is. */
+static void test_tail__take_without_memory_takes_nothing(void **state)
+{
+    struct ff_follow *const follow = given_live();
+    ff_status status = FF_NO_MEMORY;
+    struct ff_followed got;
+    int refusals = 0;
+
+    (void)state;
+    write_many(3);
+    step(300);
+    for (size_t bytes = 16; status != FF_OK; bytes += 16, refusals++) {
+        struct ff_arena arena;
+
+        ff_arena_init(&arena, 4096, bytes);
+        status = ff_follow_take(follow, &arena, 2, &got, &error);
+        assert_true(status == FF_OK || status == FF_NO_MEMORY);
+        ff_arena_done(&arena);
+    }
+    assert_in_range(refusals, 10, 1000);
+    assert_int_equal(got.count, 2);
+    assert_int_equal(got.cursor, 2);
+    assert_string_equal(taken(follow), "3");
+}
+
+/* Whoever took it could not pass it on. */
+static void test_tail__what_is_given_back_comes_again(void **state)
+{
+    struct ff_follow *const follow = given_live();
+
+    (void)state;
+    write_many(5);
+    step(300);
+    assert_int_equal(taken_count(follow, 1), 1);
+    assert_int_equal(taken_count(follow, 2), 2);
+    ff_follow_give_back(follow);
+    step(300);
+    assert_string_equal(taken(follow), "2 3 4 5");
+    db.floor_id = 9;
+    write_many(5);
+    step(300);
+    assert_int_equal(take(follow, 1).notice, FF_NOTICE_GAP);
+    ff_follow_give_back(follow);
+    step(300);
+    assert_string_equal(taken(follow), "gap 9 10");
+}
+
+/* While it gives back, the page behind it is on its way. */
+static void test_tail__page_on_its_way_does_not_hide_what_was_given_back(void **state)
+{
+    struct ff_follow *const follow = given_live();
+
+    (void)state;
+    write_many(2000);
+    step(300);
+    assert_int_equal(taken_count(follow, 5000), FF_FOLLOW_EVENTS_MAX);
+    db.slow = true;
+    step(5);
+    ff_follow_give_back(follow);
+    db.slow = false;
+    step(300);
+    for (int64_t id = 1; id <= 2000; id++) {
+        const struct ff_followed got = take(follow, 1);
+
+        assert_int_equal(got.count, 1);
+        assert_int_equal(got.items[0].event_id, id);
+        step(1);
+    }
+}
+
+static bool no_heap; /* for what waits to be taken: events and notices */
+
+static void *small_malloc(size_t bytes)
+{
+    return no_heap && bytes >= sizeof(struct ff_event) && bytes < 4096 ? NULL : malloc(bytes);
+}
+
+static void *small_calloc(size_t count, size_t bytes)
+{
+    return no_heap ? NULL : calloc(count, bytes);
+}
+
+static void heap_ends(bool ends)
+{
+    static const struct ff_alloc_hooks hooks = {small_malloc, small_calloc, realloc, free};
+
+    no_heap = ends;
+    ff_alloc_set_hooks(ends ? &hooks : NULL);
+}
+
+static void test_tail__event_that_cannot_be_kept_comes_later(void **state)
+{
+    struct ff_follow *const follow = given_live();
+    int pages;
+
+    (void)state;
+    heap_ends(true);
+    write_many(3);
+    step(300);
+    pages = db.reads[FF_SQL_EVENTS_AFTER];
+    step(1000);
+    heap_ends(false);
+    assert_in_range(db.reads[FF_SQL_EVENTS_AFTER] - pages, 1, 20); /* does not hammer the store */
+    step(300);
+    assert_string_equal(taken(follow), "1 2 3");
+}
+
+/* Events that are gone are never passed over in silence. */
+static void test_tail__notice_that_cannot_be_kept_comes_later(void **state)
+{
+    struct ff_follow *const follow = given_live();
+
+    (void)state;
+    write_many(10);
+    heap_ends(true);
+    db.floor_id = 8;
+    step(300);
+    heap_ends(false);
+    step(300);
+    assert_string_equal(taken(follow), "gap 8 9 10");
+    heap_ends(true);
+    begin(0);
+    commit(0);
+    db.events[11].kind = FF_EVENT_LOG;
+    db.events[11].type = FF_EVENT_LOG_RESET;
+    db.events[11].num_a = 9;
+    step(300);
+    heap_ends(false);
+    step(300);
+    assert_string_equal(taken(follow), "reset 11");
+}
+
+/* --- its thread --- */
+
+static int64_t slept_ms(int64_t ms)
+{
+    const struct ff_clock clock = ff_clock_system();
+    const int64_t before_ms = ff_clock_mono_ms(&clock);
+
+    ff_tail_sleep(engine->tail, ms);
+    return ff_clock_mono_ms(&clock) - before_ms;
+}
+
+/* A reader makes room right before the thread lies down: it has a page to read first. */
+static void test_tail__room_is_not_slept_through(void **state)
+{
+    struct ff_follow *const follow = given_live();
+
+    (void)state;
+    write_many(3000);
+    step(300);
+    assert_int_equal(taken_count(follow, 5000), FF_FOLLOW_EVENTS_MAX);
+    assert_in_range(slept_ms(60000), 0, 30000);
+}
+
+/* Woken before the next head is due: it waits for that, and does not turn in circles. */
+static void test_tail__thread_rests_between_two_heads(void **state)
+{
+    int waiting;
+
+    (void)state;
+    (void)given_live();
+    db.mono_ms++;
+    ff_tail_wake(engine->tail);
+    (void)ff_engine_step(engine, &waiting); /* a head is read */
+    ff_tail_wake(engine->tail);
+    (void)ff_engine_step(engine, &waiting); /* too early for another one */
+    assert_in_range(slept_ms(50), 25, 60000);
 }
 
 /* --- idle, waits, closing --- */
 
 static void test_tail__nobody_follows_nothing_is_read(void **state)
 {
-    struct ff_follow *follow;
     int heads;
 
     (void)state;
     write_many(5);
     step(2000);
     assert_int_equal(db.reads[FF_SQL_LOG_HEAD], 0);
-    follow = follow_after(FF_AFTER_NOW);
+    (void)given_live();
     step(100);
     heads = db.reads[FF_SQL_LOG_HEAD];
     step(2000); /* and nothing has moved */
     assert_int_equal(db.reads[FF_SQL_LOG_HEAD], heads);
-    ff_follow_free(follow);
 }
 
 static ff_status ended_with;
@@ -632,7 +781,7 @@ static struct ff_end_wait *wait_for(int64_t id, int64_t ms)
     struct ff_end_wait *wait = NULL;
 
     ended_count = 0;
-    assert_int_equal(ff_end_wait_new(engine, &in, &wait, &(struct ff_error){0}), FF_OK);
+    assert_int_equal(ff_end_wait_new(engine, &in, &wait, &error), FF_OK);
     return wait;
 }
 
@@ -686,21 +835,16 @@ static void test_tail__wait_ends_in_time_and_with_the_engine(void **state)
 
 static void test_tail__follower_outlives_the_engine(void **state)
 {
-    struct ff_follow *const follow = follow_after(FF_AFTER_NOW);
-    struct ff_arena arena;
+    struct ff_follow *const follow = given_live();
     struct ff_followed got;
 
     (void)state;
-    ff_arena_init(&arena, 4096, 1 << 20);
-    step(10);
     assert_string_equal(taken(follow), "");
     readies = 0;
     ff_engine_free(engine);
     engine = NULL;
     assert_int_equal(readies, 1);
-    assert_int_equal(ff_follow_take(follow, &arena, 1, &got, &(struct ff_error){0}), FF_CLOSED);
-    ff_follow_free(follow);
-    ff_arena_done(&arena);
+    assert_int_equal(ff_follow_take(follow, &memory, 1, &got, &error), FF_CLOSED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_tail__##name, setup, teardown)
@@ -720,6 +864,13 @@ int main(void)
         TEST(cursor_of_a_lost_copy_hears_of_the_reset),
         TEST(buffer_is_bounded_and_nothing_is_lost),
         TEST(reader_that_stopped_loses_its_buffer_with_a_notice),
+        TEST(take_without_memory_takes_nothing),
+        TEST(what_is_given_back_comes_again),
+        TEST(page_on_its_way_does_not_hide_what_was_given_back),
+        TEST(event_that_cannot_be_kept_comes_later),
+        TEST(notice_that_cannot_be_kept_comes_later),
+        TEST(room_is_not_slept_through),
+        TEST(thread_rests_between_two_heads),
         TEST(nobody_follows_nothing_is_read),
         TEST(wait_is_told_by_the_log_and_looks_once),
         TEST(wait_for_what_has_ended_is_over_at_once),
