@@ -6,7 +6,7 @@
  * If its buffer has no room it stays behind, and gets pages of its own once there is room again:
  * nobody waits for it. What must stay true: a follower's place moves only over events it has been
  * given or does not want; its buffer never holds more than limits.h allows.
- * Tests: tests/unit/test_tail.c, tests/events. */
+ * Tests: tests/unit/test_tail.c, tests/unit/test_follow.c, tests/events. */
 #include "engine/follow.h"
 
 #include <stdio.h>

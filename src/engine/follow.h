@@ -5,7 +5,8 @@
  * Nothing here blocks: a follower is told by `ready` that there is something to take, a waiter by
  * `done` that its object has ended. Both are called on the tailer's thread and under its lock: they
  * may wake somebody, and must call nothing of this file. Blocking calls are made out of these in
- * src/api. Read first: src/engine/README.md. Tests: tests/unit/test_tail.c, tests/events. */
+ * src/api. Read first: src/engine/README.md. Tests: tests/unit/test_tail.c,
+ * tests/unit/test_follow.c, tests/events. */
 #ifndef FF_ENGINE_FOLLOW_H
 #define FF_ENGINE_FOLLOW_H
 
