@@ -503,8 +503,13 @@ static size_t copy_items(const struct ff_follow *follow, struct ff_arena *arena,
 /* With the lock held, and memory for all of it. */
 static void taken(struct ff_follow *follow, size_t copied, struct ff_followed *ret)
 {
-    while (copied-- > 0)
-        item_drop(follow, ff_list_item(ff_list_first(&follow->items), struct item, link));
+    FF_LIST_FOR_EACH(node, &follow->items)
+    {
+        if (copied == 0)
+            break;
+        item_drop(follow, ff_list_item(node, struct item, link));
+        copied--;
+    }
     if (follow->count == 0 && follow->started && !ret->notice)
         ret->cursor = follow->at;
     follow->before_id = follow->taken_id;
