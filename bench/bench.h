@@ -27,11 +27,12 @@ typedef enum bench_kind { BENCH_RATE, BENCH_LATENCY, BENCH_IDLE } bench_kind;
 struct bench_figures {
     size_t count;          /* executions */
     double seconds;        /* wall time */
-    double engine_cpu_s;   /* this process, drivers of the scenario included */
+    double engine_cpu_s;   /* this process, drivers of the scenario included; or the server's */
     double database_cpu_s; /* all processes of the private Postgres; 0 on SQLite */
     double p50_ms, p95_ms, p99_ms;
     double statements_per_s; /* while nothing happens */
-    double memory_mb;        /* resident, of this process */
+    double memory_mb;        /* resident, of this process or the server's */
+    double requests;         /* to a server */
     double fsync_ms;         /* median of a few, right before the run */
 };
 
@@ -49,6 +50,7 @@ struct bench_run {
     char payload[BENCH_PAYLOAD_MAX]; /* a JSON string */
     size_t payload_bytes;
     size_t backlog_percent; /* growth.c: how much of the scenario's backlog to make */
+    long server_pid;        /* serve.c: whose CPU and memory are the engine's; 0: our own */
     struct bench_meter meter;
     struct bench_figures figures; /* what the side has to fill, by bench_start and bench_stop */
 };
@@ -112,6 +114,11 @@ bench_fn bench_ours_bulk, bench_ours_drain, bench_ours_submit, bench_ours_work, 
 bench_fn bench_flows_hop, bench_flows_chain, bench_flows_chains, bench_flows_fan,
     bench_flows_quorum, bench_flows_edges;
 
+/* --- serve.c: `ff serve` as a child, clients that speak HTTP --- */
+
+bench_fn bench_serve_submit, bench_serve_drain, bench_serve_both, bench_serve_start,
+    bench_serve_idle;
+
 /* --- growth.c: a store that has been in use --- */
 
 bench_fn bench_growth_fill, bench_growth_pinned;
@@ -158,8 +165,8 @@ double bench_fsync_ms(void);
 /* --- measure.c --- */
 
 _Noreturn void bench_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void *bench_alloc(size_t count, size_t bytes); /* zeroed; never fails */
-double bench_memory_mb(void);                  /* resident now */
+void *bench_alloc(size_t count, size_t bytes);       /* zeroed; never fails */
+double bench_memory_mb(const struct bench_run *run); /* resident now */
 double bench_now_s(void);
 int64_t bench_now_ms(void);
 void bench_start(struct bench_run *run);

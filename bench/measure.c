@@ -57,27 +57,6 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static double engine_cpu_s(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-}
-
-double bench_memory_mb(void)
-{
-    FILE *const file = fopen("/proc/self/statm", "r");
-    unsigned long pages = 0;
-
-    if (!file || fscanf(file, "%*u %lu", &pages) != 1)
-        bench_die("cannot read '/proc/self/statm'");
-    (void)fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
-}
-
-/* --- the database's CPU: the postmaster, its children, and those that have ended --- */
-
 struct process {
     long parent;
     unsigned long own_ticks, children_ticks;
@@ -107,6 +86,37 @@ static bool read_process(long pid, struct process *ret)
     ret->children_ticks = ticks[2] + ticks[3];
     return true;
 }
+
+/* One's own time is known to the microsecond, a server's in ticks. */
+static double engine_cpu_s(const struct bench_run *run)
+{
+    struct rusage usage;
+    struct process process;
+
+    if (run->server_pid)
+        return read_process(run->server_pid, &process)
+                   ? (double)process.own_ticks / (double)sysconf(_SC_CLK_TCK)
+                   : 0;
+    getrusage(RUSAGE_SELF, &usage);
+    return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+double bench_memory_mb(const struct bench_run *run)
+{
+    const long pid = run->server_pid ? run->server_pid : (long)getpid();
+    unsigned long pages = 0;
+    char path[64];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/statm", pid);
+    file = fopen(path, "r");
+    if (!file || fscanf(file, "%*u %lu", &pages) != 1)
+        bench_die("cannot read '%s'", path);
+    (void)fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+/* --- the database's CPU: the postmaster, its children, and those that have ended --- */
 
 static long postmaster_pid(void)
 {
@@ -166,7 +176,7 @@ void bench_start(struct bench_run *run)
 {
     tell_perf("enable");
     run->meter.database_s = run->store == BENCH_POSTGRES ? database_cpu_s() : 0;
-    run->meter.engine_s = engine_cpu_s();
+    run->meter.engine_s = engine_cpu_s(run);
     run->meter.wall_s = bench_now_s();
 }
 
@@ -175,7 +185,7 @@ void bench_stop(struct bench_run *run)
     if (run->figures.count)
         return; /* somebody saw the end before */
     run->figures.seconds = bench_now_s() - run->meter.wall_s;
-    run->figures.engine_cpu_s = engine_cpu_s() - run->meter.engine_s;
+    run->figures.engine_cpu_s = engine_cpu_s(run) - run->meter.engine_s;
     if (run->store == BENCH_POSTGRES)
         run->figures.database_cpu_s = database_cpu_s() - run->meter.database_s;
     run->figures.count = run->count;

@@ -29,15 +29,20 @@ void ours_check(ff_status status, const struct ff_error *error, const char *what
         bench_die("cannot %s: %s (%s)", what, error->message, ff_status_code(status));
 }
 
-void ours_open(struct ours *ours, struct bench_run *run)
+void ours_open_url(struct ours *ours, struct bench_run *run, const char *url)
 {
     const struct ff_options options = {.size = sizeof options};
     struct ff_error error = {0};
-    char url[1024];
 
     *ours = (struct ours){.run = run};
-    ours_check(ff_open(bench_url(run, url, sizeof url), &options, &ours->client, &error), &error,
-               "open the store");
+    ours_check(ff_open(url, &options, &ours->client, &error), &error, "open the store");
+}
+
+void ours_open(struct ours *ours, struct bench_run *run)
+{
+    char url[1024];
+
+    ours_open_url(ours, run, bench_url(run, url, sizeof url));
 }
 
 void ours_close(struct ours *ours)
@@ -79,6 +84,7 @@ void ours_submit(struct ours *ours, size_t count, size_t per_call)
         const size_t part = count - sent < per_call ? count - sent : per_call;
 
         ours_check(ff_submit(ours->client, items, part, answers, &error), &error, "submit");
+        atomic_fetch_add(&ours->calls, 1);
         for (size_t i = 0; i < part; i++)
             ours_check(answers[i].status, &answers[i].error, "submit one of many");
     }
@@ -100,6 +106,7 @@ size_t ours_claim(struct ours *ours, const struct ours_worker *worker, struct ff
 
     (void)snprintf(instance, sizeof instance, "bench-%zu", worker->index);
     ours_check(ff_claim(ours->client, &request, ret_tasks, &error), &error, "claim");
+    atomic_fetch_add(&ours->calls, 1);
     return ret_tasks->count;
 }
 
@@ -114,6 +121,7 @@ void ours_complete(struct ours *ours, struct ff_tasks *tasks)
     if (tasks->count)
         ours_check(ff_complete(ours->client, items, tasks->count, answers, &error), &error,
                    "complete");
+    atomic_fetch_add(&ours->calls, tasks->count > 0);
     for (size_t i = 0; i < tasks->count; i++)
         ours_check(answers[i].status, &answers[i].error, "complete one of many");
     ff_answer_free(tasks);
@@ -283,12 +291,17 @@ static void submit_thread(void *ctx, size_t index)
     ours_submit(ours, count, 1);
 }
 
+void ours_single(struct ours *ours)
+{
+    bench_threads(ours->run, ours->run->scenario->threads, submit_thread, ours);
+}
+
 void bench_ours_submit(struct bench_run *run)
 {
     struct ours ours;
 
     ours_open(&ours, run);
-    bench_threads(run, run->scenario->threads, submit_thread, &ours);
+    ours_single(&ours);
     ours_close(&ours);
 }
 
@@ -308,8 +321,9 @@ static void slot_loop(struct ours *ours, size_t index)
     const size_t goal = ours->run->count;
 
     while (atomic_load(&ours->done) < goal) {
-        const size_t count =
-            ours_work(ours, &(struct ours_worker){.index = index, .max = 1, .wait_ms = PARKED_MS});
+        const size_t count = ours_work(
+            ours, &(struct ours_worker){
+                      .index = index, .max = ours->run->scenario->batch, .wait_ms = PARKED_MS});
         const size_t before = atomic_fetch_add(&ours->done, count);
 
         if (before < goal && before + count >= goal) {
@@ -330,12 +344,17 @@ static void both_thread(void *ctx, size_t index)
         slot_loop(ours, index);
 }
 
+void ours_both(struct ours *ours)
+{
+    bench_threads(ours->run, ours->run->scenario->threads * 2, both_thread, ours);
+}
+
 void bench_ours_both(struct bench_run *run)
 {
     struct ours ours;
 
     ours_open(&ours, run);
-    bench_threads(run, run->scenario->threads * 2, both_thread, &ours);
+    ours_both(&ours);
     ours_close(&ours);
 }
 
@@ -464,6 +483,6 @@ void bench_ours_idle(struct bench_run *run)
     ours_sleep_ms(IDLE_SECONDS * 1000);
     bench_stop(run);
     run->figures.statements_per_s = (statements(run, trace) - before) / IDLE_SECONDS;
-    run->figures.memory_mb = bench_memory_mb();
+    run->figures.memory_mb = bench_memory_mb(run);
     ours_close(&ours);
 }

@@ -2,7 +2,7 @@
  *
  * ours.h -- what the files that drive our own engine share: a client, submitting, working.
  *
- * For ours.c, flows.c and growth.c only. Public header only, default options. */
+ * For ours.c, flows.c, growth.c and serve.c only. Public header only, default options. */
 #ifndef FF_BENCH_OURS_H
 #define FF_BENCH_OURS_H
 
@@ -17,11 +17,14 @@
 struct ours {
     struct bench_run *run;
     struct ff_client *client;
-    atomic_size_t done; /* executions completed */
+    atomic_size_t done;  /* executions completed */
+    atomic_size_t calls; /* of the public header */
 };
 
 void ours_check(ff_status status, const struct ff_error *error, const char *what);
 void ours_open(struct ours *ours, struct bench_run *run);
+/* The same, through a server. */
+void ours_open_url(struct ours *ours, struct bench_run *run, const char *url);
 /* Ends with the audit: a fast engine that leaves a broken store has not run at all. */
 void ours_close(struct ours *ours);
 struct ff_submission ours_submission(const struct bench_run *run);
@@ -42,6 +45,9 @@ size_t ours_work(struct ours *ours, const struct ours_worker *worker);
 /* Submits run->count and has them drained by the scenario's threads; the clock is about the drain.
  */
 void ours_drain(struct ours *ours);
+/* The scenario's threads submit one at a time; ours_both: and as many others work meanwhile. */
+void ours_single(struct ours *ours);
+void ours_both(struct ours *ours);
 void ours_sleep_ms(long ms);
 
 #endif

@@ -53,6 +53,16 @@ static double pick_memory(const struct bench_figures *figures)
     return figures->memory_mb;
 }
 
+static double pick_requests(const struct bench_figures *figures)
+{
+    return figures->seconds > 0 ? figures->requests / figures->seconds : 0;
+}
+
+static double pick_request_us(const struct bench_figures *figures)
+{
+    return figures->requests > 0 ? figures->engine_cpu_s / figures->requests * 1e6 : 0;
+}
+
 static double pick_fsync(const struct bench_figures *figures)
 {
     return figures->fsync_ms;
@@ -342,6 +352,27 @@ static void write_aims(const struct bench_report *report, FILE *out)
     }
 }
 
+/* --- a server's requests --- */
+
+static void write_requests(const struct bench_report *report, FILE *out)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < report->count; i++) {
+        const struct bench_result *const result = &report->results[i];
+        const double per_s = median(result, 0, pick_requests);
+
+        if (per_s <= 0)
+            continue;
+        if (!any)
+            (void)fprintf(out, "\n| store | scenario | requests per second | CPU of the server per "
+                               "request |\n|---|---|---|---|\n");
+        any = true;
+        (void)fprintf(out, "| %s | %s | %.0f | %.0f us |\n", bench_store_name(result->store),
+                      result->scenario->title, per_s, median(result, 0, pick_request_us));
+    }
+}
+
 /* --- other engines --- */
 
 static bool has_peers(const struct bench_result *result)
@@ -384,6 +415,7 @@ void bench_report_print(const struct bench_report *report)
 {
     printf("\n");
     write_table(report, stdout);
+    write_requests(report, stdout);
     write_peers(report, stdout);
     write_aims(report, stdout);
 }
@@ -398,11 +430,12 @@ static json_t *json_of_side(const struct bench_result *result, size_t side)
         const struct bench_figures *const f = &result->figures[side][i];
 
         (void)json_array_append_new(
-            runs, json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "executions",
-                            (json_int_t)f->count, "seconds", f->seconds, "engine_cpu_s",
-                            f->engine_cpu_s, "database_cpu_s", f->database_cpu_s, "p50_ms",
-                            f->p50_ms, "p95_ms", f->p95_ms, "p99_ms", f->p99_ms, "statements_per_s",
-                            f->statements_per_s, "fsync_ms", f->fsync_ms));
+            runs,
+            json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "executions",
+                      (json_int_t)f->count, "seconds", f->seconds, "engine_cpu_s", f->engine_cpu_s,
+                      "database_cpu_s", f->database_cpu_s, "p50_ms", f->p50_ms, "p95_ms", f->p95_ms,
+                      "p99_ms", f->p99_ms, "statements_per_s", f->statements_per_s, "requests",
+                      f->requests, "memory_mb", f->memory_mb, "fsync_ms", f->fsync_ms));
     }
     return json_pack("{s:s, s:f, s:o}", "side", result->scenario->sides[side].name,
                      "median_per_second", median(result, side, pick_rate), "runs", runs);
@@ -498,6 +531,7 @@ void bench_report_docs(const struct bench_report *report, const char *path)
         bench_die("cannot write '%s'", path);
     (void)fprintf(file, "%.*s\n", (int)(begin - text + (long)strlen(MARK_BEGIN)), text);
     write_table(report, file);
+    write_requests(report, file);
     write_peers(report, file);
     write_aims(report, file);
     write_plots(report, file);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * serve.c -- the same work through a server: `ff serve` as a child, clients that speak HTTP.
+ *
+ * CPU and memory are the server's alone, so the CPU of a request is what the server spends on it.
+ * Clients and workers are threads of this process; every call is one request over a kept
+ * connection. At the end the server is stopped and the store audited, as in ours.c. */
+#include "ours.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+#define FF_DEFAULT "build/release/ff"
+#define WARM_MS    1500
+#define SECONDS    5
+
+struct server {
+    struct bench_run *run;
+    pid_t pid;
+    char url[128];
+};
+
+static pid_t spawn_server(const char *store, int out)
+{
+    const char *const given = getenv("FF_BENCH_FF");
+    char *const argv[] = {strdup(given ? given : FF_DEFAULT),
+                          (char[]){"serve"},
+                          (char[]){"--listen"},
+                          (char[]){"127.0.0.1:0"},
+                          (char[]){"--store"},
+                          strdup(store),
+                          (char[]){"--log-level"},
+                          (char[]){"error"},
+                          NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+
+    if (!argv[0] || !argv[5] || posix_spawn_file_actions_init(&actions) != 0)
+        bench_die("out of memory");
+    (void)posix_spawn_file_actions_adddup2(&actions, out, 1);
+    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0)
+        bench_die("cannot start '%s'", argv[0]);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    free(argv[0]);
+    free(argv[5]);
+    return pid;
+}
+
+/* Returns when it listens. */
+static void server_start(struct server *server, struct bench_run *run)
+{
+    char store[1024];
+    char line[256];
+    int out[2];
+    FILE *from;
+
+    *server = (struct server){.run = run};
+    if (pipe(out) != 0)
+        bench_die("cannot make a pipe");
+    server->pid = spawn_server(bench_url(run, store, sizeof store), out[1]);
+    (void)close(out[1]);
+    from = fdopen(out[0], "r");
+    if (!from || !fgets(line, sizeof line, from) ||
+        sscanf(line, "listening on %127s", server->url) != 1)
+        bench_die("the server does not listen");
+    (void)fclose(from);
+    run->server_pid = server->pid;
+}
+
+static void server_stop(struct server *server)
+{
+    int status = 0;
+
+    (void)kill(server->pid, SIGTERM);
+    if (waitpid(server->pid, &status, 0) != server->pid || status != 0)
+        bench_die("the server did not stop in order");
+    server->run->server_pid = 0;
+}
+
+/* `play` is one of those of ours.h. */
+static void served(struct bench_run *run, void (*play)(struct ours *ours))
+{
+    struct server server;
+    struct ours ours;
+    size_t before;
+
+    server_start(&server, run);
+    ours_open_url(&ours, run, server.url);
+    before = atomic_load(&ours.calls);
+    play(&ours);
+    run->figures.requests = (double)(atomic_load(&ours.calls) - before);
+    if (ff_close(ours.client, 5000) != 0)
+        bench_die("a client did not close");
+    server_stop(&server);
+    ours_open(&ours, run);
+    ours_close(&ours);
+}
+
+void bench_serve_submit(struct bench_run *run)
+{
+    served(run, ours_single);
+}
+
+void bench_serve_drain(struct bench_run *run)
+{
+    served(run, ours_drain);
+}
+
+void bench_serve_both(struct bench_run *run)
+{
+    served(run, ours_both);
+}
+
+/* From the start of the process to the line that says it listens, on a store in use. */
+void bench_serve_start(struct bench_run *run)
+{
+    double *const ms = bench_alloc(run->count, sizeof *ms);
+    struct server server;
+    struct ours ours;
+
+    ours_open(&ours, run); /* makes the tables */
+    ours_submit(&ours, BULK, BULK);
+    ours_close(&ours);
+    bench_start(run);
+    for (size_t i = 0; i < run->count; i++) {
+        const double from_s = bench_now_s();
+
+        server_start(&server, run);
+        ms[i] = (bench_now_s() - from_s) * 1000;
+        server_stop(&server);
+    }
+    bench_stop(run);
+    bench_percentiles(run, ms, run->count);
+    free(ms);
+}
+
+/* On SQLite nobody outside the server sees its statements; the engine's own are in `idle-cost`. */
+void bench_serve_idle(struct bench_run *run)
+{
+    struct server server;
+    struct ours ours;
+    double before = 0;
+
+    if (run->store == BENCH_POSTGRES)
+        bench_statements_begin(run);
+    server_start(&server, run);
+    ours_open_url(&ours, run, server.url);
+    ours_submit(&ours, 1, 1); /* a store in use, a worker known, then silence */
+    if (ours_work(&ours, &(struct ours_worker){.max = 1}) != 1)
+        bench_die("the first execution is not there");
+    ours_sleep_ms(WARM_MS);
+    if (run->store == BENCH_POSTGRES)
+        before = bench_statements_end(run);
+    bench_start(run);
+    ours_sleep_ms(SECONDS * 1000);
+    bench_stop(run);
+    if (run->store == BENCH_POSTGRES)
+        run->figures.statements_per_s = (bench_statements_end(run) - before) / SECONDS;
+    run->figures.memory_mb = bench_memory_mb(run);
+    if (ff_close(ours.client, 5000) != 0)
+        bench_die("a client did not close");
+    server_stop(&server);
+    ours_open(&ours, run);
+    ours_close(&ours);
+}
