@@ -23,6 +23,7 @@ struct settings {
     const char *side;  /* NULL: all */
     size_t runs;
     size_t count; /* 0: as the scenario says */
+    double minutes;
     bool quick, peers, growth, write_docs, keep;
 };
 
@@ -33,6 +34,7 @@ static const char usage[] =
     "  --side NAME         flowfabric, floor or another engine alone\n"
     "  --runs N            runs of each side, interleaved (default 3)\n"
     "  --count N           executions of every scenario that measures a rate\n"
+    "  --minutes N         fewer repetitions where it would take longer (default 24)\n"
     "  --quick             small and once: does it work, and roughly how fast\n"
     "  --peers             other engines, too (bench/peers/README.md)\n"
     "  --growth            the slow scenarios instead: stores that have been in use\n"
@@ -43,23 +45,17 @@ static const char usage[] =
 static void parse(int argc, char **argv, struct settings *settings)
 {
     static const struct option options[] = {
-        {"only", required_argument, NULL, 'o'},
-        {"store", required_argument, NULL, 's'},
-        {"side", required_argument, NULL, 'S'},
-        {"runs", required_argument, NULL, 'r'},
-        {"count", required_argument, NULL, 'c'},
-        {"quick", no_argument, NULL, 'q'},
-        {"peers", no_argument, NULL, 'p'},
-        {"growth", no_argument, NULL, 'g'},
-        {"write-docs", no_argument, NULL, 'w'},
-        {"list", no_argument, NULL, 'l'},
-        {"keep", no_argument, NULL, 'k'},
-        {"help", no_argument, NULL, 'h'},
-        {0},
+        {"only", required_argument, NULL, 'o'},  {"store", required_argument, NULL, 's'},
+        {"side", required_argument, NULL, 'S'},  {"runs", required_argument, NULL, 'r'},
+        {"count", required_argument, NULL, 'c'}, {"minutes", required_argument, NULL, 'm'},
+        {"quick", no_argument, NULL, 'q'},       {"peers", no_argument, NULL, 'p'},
+        {"growth", no_argument, NULL, 'g'},      {"write-docs", no_argument, NULL, 'w'},
+        {"list", no_argument, NULL, 'l'},        {"keep", no_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},        {0},
     };
     int option;
 
-    *settings = (struct settings){0};
+    *settings = (struct settings){.minutes = 24};
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
         case 'o':
@@ -76,6 +72,9 @@ static void parse(int argc, char **argv, struct settings *settings)
             break;
         case 'c':
             settings->count = strtoul(optarg, NULL, 10);
+            break;
+        case 'm':
+            settings->minutes = strtod(optarg, NULL);
             break;
         case 'q':
             settings->quick = true;
@@ -192,17 +191,25 @@ static bool is_playing(const struct settings *settings, const struct bench_side 
     return side->run[store] != bench_peer || settings->peers;
 }
 
-static void run_scenario(const struct settings *settings, struct bench_result *result)
+/* Every side runs once; `until_s` is when the scenario should be over, which decides about more. */
+static void run_scenario(const struct settings *settings, struct bench_result *result,
+                         double until_s)
 {
     const struct bench_side *const sides = result->scenario->sides;
+    const double from_s = bench_now_s();
     struct bench_run origin;
     const bool filled = fill_origin(settings, result, &origin);
+    double round_s = 0;
 
-    result->runs = settings->runs;
-    for (size_t nth = 0; nth < settings->runs; nth++)
+    for (size_t nth = 0; nth < settings->runs; nth++) {
+        if (nth > 0 && bench_now_s() + round_s > until_s)
+            break;
         for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
             if (is_playing(settings, &sides[side], result->store))
                 run_side(settings, result, side, nth, filled ? &origin : NULL);
+        result->runs = nth + 1;
+        round_s = (bench_now_s() - from_s) / (double)result->runs;
+    }
     if (filled)
         bench_place_drop(&origin);
     bench_report_line(result);
@@ -217,47 +224,75 @@ static void set_started(struct bench_report *report)
                    gmtime_r(&now, &parts));
 }
 
-static void write_json(const struct bench_report *report)
+static void json_path(const struct bench_report *report, char *path, size_t path_bytes)
 {
-    char path[128];
     char stamp[32];
 
     (void)snprintf(stamp, sizeof stamp, "%s", report->started);
     for (char *at = stamp; *at; at++)
         *at = *at == ' ' || *at == ':' ? '-' : *at;
-    (void)snprintf(path, sizeof path, "bench/results/%s.json", stamp);
+    (void)snprintf(path, path_bytes, "bench/results/%s.json", stamp);
     (void)mkdir("bench/results", 0777);
-    bench_report_json(report, path);
+}
+
+/* How much of the time a scenario may take: as many sides as play. */
+static double weight(const struct settings *settings, int store, size_t scenario)
+{
+    double sides = 0;
+
+    for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
+        sides += is_playing(settings, &bench_scenarios[scenario].sides[i], (bench_store)store);
+    return sides;
+}
+
+static bool has_place(const struct settings *settings, int store, size_t scenario)
+{
+    return bench_has_store((bench_store)store) && is_wanted(settings, &bench_scenarios[scenario]) &&
+           (!settings->store || strcmp(settings->store, bench_store_name((bench_store)store)) == 0);
+}
+
+/* What has been measured is written as one goes: a long run that dies has not been for nothing. */
+static void run_all(const struct settings *settings, struct bench_report *report, const char *json)
+{
+    const double from_s = bench_now_s();
+    double wanted = 0;
+    double done = 0;
+
+    for (int store = 0; store < BENCH_STORES; store++)
+        for (size_t i = 0; i < bench_scenario_count; i++)
+            wanted += has_place(settings, store, i) ? weight(settings, store, i) : 0;
+    for (int store = 0; store < BENCH_STORES; store++)
+        for (size_t i = 0; i < bench_scenario_count; i++) {
+            struct bench_result *const result = &report->results[report->count];
+
+            if (!has_place(settings, store, i))
+                continue;
+            result->scenario = &bench_scenarios[i];
+            result->store = (bench_store)store;
+            done += weight(settings, store, i);
+            run_scenario(settings, result, from_s + settings->minutes * 60 * done / wanted);
+            report->count++;
+            bench_report_json(report, json);
+        }
 }
 
 int main(int argc, char **argv)
 {
     struct bench_report report = {0};
     struct settings settings;
+    char path[128];
 
     parse(argc, argv, &settings);
     bench_places_init();
     report.quick = settings.quick;
     report.results = bench_alloc(bench_scenario_count * BENCH_STORES, sizeof *report.results);
     set_started(&report);
+    json_path(&report, path, sizeof path);
     printf("%-8s  %-36s  %32s  %22s  %6s  %13s  %13s  %7s\n", "store", "scenario", "flowfabric",
            "floor", "ratio", "CPU s/10k", "of the floor", "fsync");
-    for (int store = 0; store < BENCH_STORES; store++)
-        for (size_t i = 0; i < bench_scenario_count; i++) {
-            struct bench_result *const result = &report.results[report.count];
-
-            if (!bench_has_store((bench_store)store) ||
-                !is_wanted(&settings, &bench_scenarios[i]) ||
-                (settings.store &&
-                 strcmp(settings.store, bench_store_name((bench_store)store)) != 0))
-                continue;
-            result->scenario = &bench_scenarios[i];
-            result->store = (bench_store)store;
-            run_scenario(&settings, result);
-            report.count++;
-        }
+    run_all(&settings, &report, path);
     bench_report_print(&report);
-    write_json(&report);
+    printf("\nresults: %s\n", path);
     if (settings.write_docs)
         bench_report_docs(&report, DOCS);
     bench_places_done();

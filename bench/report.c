@@ -316,7 +316,8 @@ static void write_table(const struct bench_report *report, FILE *out)
                   sqlite3_libversion(),
                   bench_postgres_version()[0] ? bench_postgres_version() : "not measured");
     (void)fprintf(out,
-                  "Medians of interleaved runs. CPU: seconds per 10,000 executions, engine (this\n"
+                  "Medians of up to three interleaved runs. CPU: seconds per 10,000 executions, "
+                  "engine (this\n"
                   "process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of the machine at\n"
                   "the end: %.1f. The stripped `ff` has %s KiB.\n\n",
                   fsync_of_all(report), load_now(), program_kib ? program_kib : "?");
@@ -478,7 +479,6 @@ void bench_report_json(const struct bench_report *report, const char *path)
     if (!root || json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0)
         bench_die("cannot write '%s'", path);
     json_decref(root);
-    printf("\nresults: %s\n", path);
 }
 
 /* --- docs --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wait.c -- waiting on a condition for some milliseconds. */
+ * wait.c -- waiting on a condition for some time. */
 #include "base/wait.h"
 
 #include <time.h>
@@ -17,16 +17,23 @@ void ff_wait_init(pthread_cond_t *cond)
     pthread_condattr_destroy(&attr);
 }
 
+int64_t ff_wait_now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void ff_wait_until_us(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t mono_us)
+{
+    const struct timespec until = {.tv_sec = (time_t)(mono_us / 1000000),
+                                   .tv_nsec = (long)(mono_us % 1000000) * 1000};
+
+    (void)pthread_cond_timedwait(cond, lock, &until);
+}
+
 void ff_wait_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t ms)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(cond, lock, &until);
+    ff_wait_until_us(cond, lock, ff_wait_now_us() + ms * 1000);
 }

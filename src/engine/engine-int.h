@@ -88,8 +88,8 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
 void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain);
 /* After a commit: caches, wake-ups, hints. */
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
-/* End a job: park or requeue a claim that may wait, else call `done`. */
-void ff_engine_end_job(struct ff_engine *engine, struct ff_job *job);
+/* End a job: park or requeue a claim that may wait (false), else call `done`. */
+bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job);
 void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,
                          const char *message);
 uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job);

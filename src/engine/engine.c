@@ -80,6 +80,10 @@ static void *executor_main(void *arg)
     while (!atomic_load(&engine->stopping)) {
         switch (ff_executor_step(executor, &at_ms)) {
         case FF_WAITS_NOTHING:
+            if (executor->answered)
+                ff_queue_expect(&engine->queue, executor->which, executor->pushes_answered,
+                                executor->answered);
+            executor->answered = 0;
             break;
         case FF_WAITS_WORK:
             ff_queue_wait(&engine->queue, ff_executor_takes(executor), STORE_WAIT_MS * 10);
@@ -207,6 +211,8 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     engine->options = *options;
     engine->store = options->store;
     ff_queue_init(&engine->queue);
+    if (options->threads)
+        ff_queue_spare(&engine->queue);
     pthread_mutex_init(&engine->lock, NULL);
     ff_wait_init(&engine->changed);
     ff_wait_init(&engine->reader_free);

@@ -432,12 +432,15 @@ static void reply(struct ff_executor *executor)
 
     executor->stage = FF_EXECUTOR_IDLE;
     executor->backoff_ms = BACKOFF_FIRST_MS;
+    executor->pushes_answered = ff_queue_pushes(&engine->queue);
+    executor->answered = 0;
     send_on_deferred(executor);
     while (!ff_list_empty(jobs)) {
         struct ff_job *const job = ff_job_pop(jobs);
+        const bool calls = job->ends_call && job->type->cls != FF_CLASS_BACKGROUND;
 
         engine->stats.jobs++;
-        ff_engine_end_job(engine, job);
+        executor->answered += ff_engine_end_job(engine, job) && calls ? 1 : 0;
         FF_FAILPOINT(batch_answered);
     }
 }

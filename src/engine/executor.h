@@ -41,6 +41,8 @@ struct ff_executor {
     int64_t retry_at_mono_ms; /* the store is away: not before then */
     int64_t backoff_ms;
     int64_t resolve_since_mono_ms;
+    size_t answered;          /* callers, by the last batch; */
+    uint64_t pushes_answered; /* the queue's count before */
 };
 
 typedef enum ff_waits_for {

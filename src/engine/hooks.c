@@ -289,10 +289,12 @@ static bool park(struct ff_engine *engine, struct ff_job *job)
     return true;
 }
 
-void ff_engine_end_job(struct ff_engine *engine, struct ff_job *job)
+bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job)
 {
-    if (!park(engine, job))
-        job->done(job, job->ctx);
+    if (park(engine, job))
+        return false;
+    job->done(job, job->ctx);
+    return true;
 }
 
 void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,

@@ -45,6 +45,7 @@ struct ff_job {
     size_t bytes;               /* counted against the queue */
     bool repeatable;            /* a repeat after an unknown outcome is safe */
     bool large;                 /* prefer the second executor */
+    bool ends_call;             /* the last of those that were pushed together */
     int64_t deadline_mono_ms;   /* INT64_MAX: none */
     int64_t wait_until_mono_ms; /* claims: an empty answer is parked until then; 0: never */
     ff_status status;

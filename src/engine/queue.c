@@ -16,6 +16,8 @@ void ff_queue_init(struct ff_queue *queue)
 {
     pthread_mutex_init(&queue->lock, NULL);
     ff_wait_init(&queue->filled);
+    ff_wait_init(&queue->helped);
+    ff_wait_init(&queue->held);
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         ff_list_init(&queue->normal[cls]);
     ff_list_init(&queue->large);
@@ -24,11 +26,23 @@ void ff_queue_init(struct ff_queue *queue)
     queue->count = 0;
     queue->bytes = 0;
     queue->closed = false;
+    queue->eager = true;
+    queue->waiting = 0;
+    queue->since_us = 0;
+    queue->pushes = queue->expected = 0;
+    queue->expect_until_us = 0;
+}
+
+void ff_queue_spare(struct ff_queue *queue)
+{
+    queue->eager = false;
 }
 
 void ff_queue_done(struct ff_queue *queue)
 {
     pthread_cond_destroy(&queue->filled);
+    pthread_cond_destroy(&queue->helped);
+    pthread_cond_destroy(&queue->held);
     pthread_mutex_destroy(&queue->lock);
 }
 
@@ -45,6 +59,36 @@ static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
 {
     queue->count += in ? 1 : (size_t)-1;
     queue->bytes += in ? job->bytes : (size_t)-job->bytes;
+}
+
+static bool gathering(const struct ff_queue *queue)
+{
+    return queue->pushes < queue->expected && ff_wait_now_us() < queue->expect_until_us;
+}
+
+static bool is_helper(ff_lane_of_work which)
+{
+    return which == FF_TAKE_NORMAL || which == FF_TAKE_LARGE;
+}
+
+/* Whether normal jobs are for this one, too. */
+static bool takes_normal(const struct ff_queue *queue, ff_lane_of_work which)
+{
+    return queue->eager || !is_helper(which) || queue->count >= FF_HELP_OPS ||
+           (queue->since_us && ff_wait_now_us() - queue->since_us >= FF_HELP_US);
+}
+
+/* Something came. When nobody else is free a helper is told once, so that it counts the time. */
+static void tell(struct ff_queue *queue, bool large)
+{
+    const bool first = queue->since_us == 0;
+
+    if (first)
+        queue->since_us = ff_wait_now_us();
+    if (large || queue->count >= FF_HELP_OPS || (first && queue->waiting == 0))
+        pthread_cond_broadcast(&queue->helped);
+    if (!gathering(queue))
+        pthread_cond_broadcast(&queue->filled);
 }
 
 static ff_status refusal(const struct ff_queue *queue, const struct ff_job *job)
@@ -76,8 +120,11 @@ size_t ff_queue_push(struct ff_queue *queue, struct ff_job *const *jobs, size_t 
         ff_list_push_back(list_of(queue, jobs[taken]), &jobs[taken]->link);
         account(queue, jobs[taken], true);
     }
-    if (taken > 0)
-        pthread_cond_broadcast(&queue->filled);
+    if (taken > 0) {
+        jobs[taken - 1]->ends_call = true;
+        queue->pushes++;
+        tell(queue, jobs[0]->large);
+    }
     pthread_mutex_unlock(&queue->lock);
     if (status != FF_OK)
         (void)ff_fail(reterr, status, "%s",
@@ -90,7 +137,7 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job)
     pthread_mutex_lock(&queue->lock);
     ff_list_push_front(list_of(queue, job), &job->link);
     account(queue, job, true);
-    pthread_cond_broadcast(&queue->filled);
+    tell(queue, job->large);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -99,7 +146,7 @@ void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job)
     pthread_mutex_lock(&queue->lock);
     ff_list_push_back(&queue->patient, &job->link);
     account(queue, job, true);
-    pthread_cond_broadcast(&queue->filled);
+    pthread_cond_broadcast(&queue->held);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -135,6 +182,9 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
     size_t taken = 0;
 
+    if (!takes_normal(queue, which))
+        return 0;
+    queue->since_us = 0;
     for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
         taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
@@ -146,6 +196,10 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
     size_t taken = 0;
 
     pthread_mutex_lock(&queue->lock);
+    if (which != FF_TAKE_PATIENT && gathering(queue)) {
+        pthread_mutex_unlock(&queue->lock);
+        return 0;
+    }
     switch (which) {
     case FF_TAKE_PATIENT:
         taken = move(queue, &queue->patient, 1, out);
@@ -174,7 +228,7 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
         return true;
     if (takes_cascade(which) && !ff_list_empty(&queue->cascade))
         return true;
-    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+    for (int cls = 0; cls < FF_CLASS_COUNT && takes_normal(queue, which); cls++)
         if (!ff_list_empty(&queue->normal[cls]))
             return true;
     return false;
@@ -248,18 +302,64 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     return next_ms;
 }
 
+void ff_queue_expect(struct ff_queue *queue, ff_lane_of_work which, uint64_t pushes, size_t count)
+{
+    if (is_helper(which) || count < 2)
+        return;
+    pthread_mutex_lock(&queue->lock);
+    queue->expected = pushes + count;
+    queue->expect_until_us = ff_wait_now_us() + FF_GATHER_US;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+uint64_t ff_queue_pushes(struct ff_queue *queue)
+{
+    uint64_t pushes;
+
+    pthread_mutex_lock(&queue->lock);
+    pushes = queue->pushes;
+    pthread_mutex_unlock(&queue->lock);
+    return pushes;
+}
+
+/* The first executor waits for anything, or for the others that are expected; a helper until its
+ * help is wanted. */
 void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms)
 {
+    int64_t until_us = ff_wait_now_us() + timeout_ms * 1000;
+
     pthread_mutex_lock(&queue->lock);
-    if (!has_locked(queue, which) && !queue->closed)
-        ff_wait_ms(&queue->filled, &queue->lock, timeout_ms);
+    if (queue->closed) {
+        /* nothing will come */
+    } else if (which == FF_TAKE_PATIENT) {
+        if (!has_locked(queue, which))
+            ff_wait_until_us(&queue->held, &queue->lock, until_us);
+    } else if (is_helper(which) && !queue->eager) {
+        if (queue->since_us)
+            until_us = ff_min_i64(until_us, queue->since_us + FF_HELP_US);
+        if (!has_locked(queue, which))
+            ff_wait_until_us(&queue->helped, &queue->lock, until_us);
+    } else if (gathering(queue) || !has_locked(queue, which)) {
+        if (gathering(queue))
+            until_us = queue->expect_until_us;
+        queue->waiting++;
+        ff_wait_until_us(&queue->filled, &queue->lock, until_us);
+        queue->waiting--;
+    }
     pthread_mutex_unlock(&queue->lock);
+}
+
+static void wake_all(struct ff_queue *queue)
+{
+    pthread_cond_broadcast(&queue->filled);
+    pthread_cond_broadcast(&queue->helped);
+    pthread_cond_broadcast(&queue->held);
 }
 
 void ff_queue_wake(struct ff_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    pthread_cond_broadcast(&queue->filled);
+    wake_all(queue);
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -267,6 +367,6 @@ void ff_queue_close(struct ff_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     queue->closed = true;
-    pthread_cond_broadcast(&queue->filled);
+    wake_all(queue);
     pthread_mutex_unlock(&queue->lock);
 }

@@ -15,12 +15,19 @@
 struct ff_queue {
     pthread_mutex_t lock;
     pthread_cond_t filled; /* CLOCK_MONOTONIC */
+    pthread_cond_t helped; /* for executors that only help */
+    pthread_cond_t held;   /* for the patient lane */
     struct ff_list normal[FF_CLASS_COUNT];
     struct ff_list large;
     struct ff_list cascade; /* for one executor: hops of a flow would wait for each other */
     struct ff_list patient; /* ops whose row somebody else holds */
     size_t count, bytes;
     bool closed;
+    bool eager;       /* everybody takes at once; false: see ff_queue_spare */
+    size_t waiting;   /* threads that take whatever comes */
+    int64_t since_us; /* of the oldest push that nobody has taken; 0: none */
+    uint64_t pushes, expected;
+    int64_t expect_until_us;
 };
 
 void ff_queue_init(struct ff_queue *queue);
@@ -52,6 +59,16 @@ bool ff_queue_has(struct ff_queue *queue, ff_lane_of_work which);
 bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job);
 /* Moves every job whose deadline has passed to `out`. Returns the next deadline or INT64_MAX. */
 int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list *out);
+
+/* From now on batches are spared: a helper (any executor but the first) leaves normal jobs to the
+ * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US. */
+void ff_queue_spare(struct ff_queue *queue);
+
+/* `count` callers have just been answered and are about to come back: until as many have pushed
+ * since `pushes` was read, or FF_GATHER_US have passed, nobody takes the first of them alone. Said
+ * by the first executor only; one caller is never waited for. */
+void ff_queue_expect(struct ff_queue *queue, ff_lane_of_work which, uint64_t pushes, size_t count);
+uint64_t ff_queue_pushes(struct ff_queue *queue);
 
 /* Sleep until something is pushed, wake() is called or the time has come. */
 void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms);

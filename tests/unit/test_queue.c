@@ -164,6 +164,71 @@ static void test_queue__large_jobs_wait_for_the_executor_that_takes_all(void **s
     expect_order(&out, expected, 1);
 }
 
+static size_t taken_by(ff_lane_of_work which)
+{
+    struct ff_list out;
+    size_t count;
+
+    ff_list_init(&out);
+    count = ff_queue_take(&queue, which, SIZE_MAX, &out);
+    free_list(&out);
+    return count;
+}
+
+static void test_queue__a_helper_leaves_a_few_jobs_to_the_first(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue);
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    queue.since_us = INT64_MAX / 2; /* just now, however slow this test is */
+    assert_false(ff_queue_has(&queue, FF_TAKE_LARGE));
+    assert_int_equal(taken_by(FF_TAKE_NORMAL), 0);
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 0);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+    assert_int_equal(queue.since_us, 0);
+}
+
+static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue);
+    for (uint32_t i = 0; i < FF_HELP_OPS; i++)
+        (void)given_pushed(FF_OP_EXECUTION_SUBMIT, i);
+    queue.since_us = INT64_MAX / 2;
+    assert_int_equal(taken_by(FF_TAKE_LARGE), FF_HELP_OPS);
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    queue.since_us = 1;
+    assert_int_equal(taken_by(FF_TAKE_NORMAL), 1);
+}
+
+static void test_queue__callers_that_were_answered_together_are_taken_together(void **state)
+{
+    (void)state;
+    ff_queue_expect(&queue, FF_TAKE_CASCADE, ff_queue_pushes(&queue), 2);
+    queue.expect_until_us = INT64_MAX / 2;
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 0);
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 2);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
+}
+
+static void test_queue__nobody_is_waited_for_longer_than_allowed(void **state)
+{
+    (void)state;
+    ff_queue_expect(&queue, FF_TAKE_CASCADE, ff_queue_pushes(&queue), 2);
+    queue.expect_until_us = 1;
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+}
+
+static void test_queue__one_caller_alone_is_not_waited_for(void **state)
+{
+    (void)state;
+    ff_queue_expect(&queue, FF_TAKE_CASCADE, ff_queue_pushes(&queue), 1);
+    ff_queue_expect(&queue, FF_TAKE_LARGE, ff_queue_pushes(&queue), 5); /* only helps */
+    assert_int_equal(queue.expect_until_us, 0);
+}
+
 static void test_queue__a_job_can_be_taken_back_while_it_waits(void **state)
 {
     struct ff_job *const waiting = given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
@@ -201,6 +266,11 @@ int main(void)
         TEST(test_queue__refuses_too_many_bytes),
         TEST(test_queue__refuses_when_closed),
         TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
+        TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
+        TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
+        TEST(test_queue__callers_that_were_answered_together_are_taken_together),
+        TEST(test_queue__nobody_is_waited_for_longer_than_allowed),
+        TEST(test_queue__one_caller_alone_is_not_waited_for),
         TEST(test_queue__a_job_can_be_taken_back_while_it_waits),
         TEST(test_queue__deadlines_are_found),
     };

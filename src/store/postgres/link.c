@@ -73,6 +73,7 @@ void ff_pg_link_drop(struct ff_pg_link *link)
     link->conn = NULL;
     link->up = false;
     link->unflushed = false;
+    link->tuned = false;
     link->step_count = link->step_done = 0;
     memset(link->prepared, UNPREPARED, sizeof link->prepared);
 }

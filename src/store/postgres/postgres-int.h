@@ -145,6 +145,7 @@ struct ff_pg_link {
     bool up;
     bool lost; /* the pipeline under way will get no more answers */
     bool unflushed;
+    bool tuned;  /* the settings of batches hold for this connection */
     bool warned; /* the server said something with SQLSTATE 01000 since the last reset */
     PostgresPollingStatusType polling;
     int64_t connect_by_ms;

@@ -73,13 +73,39 @@ static void send_path(struct ff_pg_session *s)
         send_setting(s, FF_SQL_TX_PATH, s->link.config->search_path);
 }
 
+static void send_batch_settings(struct ff_pg_session *s, int64_t lock_wait_ms, bool local)
+{
+    char text[24];
+    const int len = snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
+    const struct ff_value values[] = {{.type = FF_VALUE_TEXT, .as.str = {text, (size_t)len}},
+                                      {.type = FF_VALUE_I64, .as.i64 = local}};
+
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_BATCH_SETTINGS, 0, NULL}, values, 2,
+               -1);
+}
+
+/* Before the transaction, since a setting made inside would end with its rollback. */
+static void send_tuning(struct ff_pg_session *s)
+{
+    if (s->link.config->pooler || s->link.tuned)
+        return;
+    send_batch_settings(s, FF_SAVE_LOCK_MS, false);
+    ff_pg_link_sync(&s->link);
+    s->link.tuned = true;
+}
+
+/* Inside it: what the connection has not been told for good. */
 static void send_settings(struct ff_pg_session *s, int64_t lock_wait_ms)
 {
     char text[24];
 
-    (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
-    send_path(s);
-    send_setting(s, FF_SQL_TX_SETTINGS, text);
+    if (s->link.config->pooler) {
+        send_path(s);
+        send_batch_settings(s, lock_wait_ms, true);
+    } else if (lock_wait_ms != FF_SAVE_LOCK_MS) {
+        (void)snprintf(text, sizeof text, "%lld", (long long)lock_wait_ms);
+        send_setting(s, FF_SQL_TX_LOCK_TIMEOUT, text);
+    }
 }
 
 typedef bool pick_fn(const struct ff_col *col);
@@ -211,7 +237,8 @@ static void send_rows(struct ff_pg_session *s, bool locking)
 
 void ff_pg_send_peek(struct ff_pg_session *s)
 {
-    send_settings(s, 0);
+    send_tuning(s);
+    send_settings(s, FF_SAVE_LOCK_MS);
     send_rows(s, false);
 }
 
@@ -250,6 +277,7 @@ static void send_batch(struct ff_pg_session *s, int block, int64_t lock_wait_ms)
 {
     const struct ff_value id = {.type = FF_VALUE_UUID, .as.uuid = s->call->batch_id};
 
+    send_tuning(s);
     ff_pg_send_own(s, FF_PG_BEGIN);
     send_settings(s, lock_wait_ms);
     if (FF_MUTANT(no_batch_marker) && s->call->kind == FF_CALL_LOAD)

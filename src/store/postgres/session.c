@@ -96,6 +96,7 @@ static void round_failed(struct ff_pg_session *s)
 {
     struct ff_pg_link *const link = &s->link;
 
+    link->tuned = false; /* perhaps it was that which failed */
     if (link->lost || link->failure.fatal || ff_pg_needs_new_link(link->failure.sqlstate)) {
         const bool doubt = in_doubt(s);
 

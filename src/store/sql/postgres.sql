@@ -28,10 +28,11 @@ SELECT count(pg_terminate_backend(pid)) AS ended
    AND xact_start IS NOT NULL
    AND state_change < clock_timestamp() - :stuck_ms * interval '1 millisecond';
 
--- name: tx_settings
--- in:   lock_timeout:text
+-- name: batch_settings
+-- in:   lock_timeout:text local:i64
 -- out:  none
--- note: SET LOCAL, with a parameter. The enable_* settings pin every plan to a walk along one
+-- note: SET, with parameters: once for a connection that runs batches, or (behind a pooler) LOCAL
+--       in each of them. The enable_* settings pin every plan to a walk along one
 --       index, in its order. Otherwise the one made while a table is small (a hash join over a
 --       sequential scan, or a bitmap and a sort for a claim) is kept until the next ANALYZE, and a
 --       fresh store under load reads itself whole for every batch: a claim among 20,000 waiting
@@ -39,16 +40,24 @@ SELECT count(pg_terminate_backend(pid)) AS ended
 --       Postgres makes a new one for every small array.
 -- postgres:
 -- SQLite has settings of a connection only.
-SELECT set_config('synchronous_commit', 'on', true),
-       set_config('statement_timeout', '30s', true),
-       set_config('idle_in_transaction_session_timeout', '5s', true),
-       set_config('lock_timeout', :lock_timeout, true),
-       set_config('enable_hashjoin', 'off', true),
-       set_config('enable_mergejoin', 'off', true),
-       set_config('enable_seqscan', 'off', true),
-       set_config('enable_bitmapscan', 'off', true),
-       set_config('enable_sort', 'off', true),
-       set_config('plan_cache_mode', 'force_generic_plan', true);
+SELECT set_config('synchronous_commit', 'on', :local <> 0),
+       set_config('statement_timeout', '30s', :local <> 0),
+       set_config('idle_in_transaction_session_timeout', '5s', :local <> 0),
+       set_config('lock_timeout', :lock_timeout, :local <> 0),
+       set_config('enable_hashjoin', 'off', :local <> 0),
+       set_config('enable_mergejoin', 'off', :local <> 0),
+       set_config('enable_seqscan', 'off', :local <> 0),
+       set_config('enable_bitmapscan', 'off', :local <> 0),
+       set_config('enable_sort', 'off', :local <> 0),
+       set_config('plan_cache_mode', 'force_generic_plan', :local <> 0);
+
+-- name: tx_lock_timeout
+-- in:   lock_timeout:text
+-- out:  none
+-- note: For the one transaction that waits longer, or shorter, than others.
+-- postgres:
+-- SQLite has settings of a connection only.
+SELECT set_config('lock_timeout', :lock_timeout, true);
 
 -- name: tx_path
 -- in:   search_path:text
