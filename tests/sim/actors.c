@@ -470,7 +470,7 @@ void sim_actors_heal(struct sim *sim)
             ff_container_of(actor, struct client, actor)->resumes = true;
             actor->act = client_open_lanes;
             actor->at_us = i == 0 ? sim->now_us : INT64_MAX;
-        } else {
+        } else if (actor->act == worker_act) {
             struct worker *const worker = ff_container_of(actor, struct worker, actor);
 
             worker->drains = true;

@@ -82,6 +82,7 @@ void sim_config_draw(struct sim_config *config)
     config->flows = ff_prng_below(&prng, 100) < 70;
     config->hop_edges = 1 + (int64_t)ff_prng_below(&prng, 4);
     config->drain_rows = 1 + (int64_t)ff_prng_below(&prng, 4);
+    config->subscribers = (int)ff_prng_below(&prng, 4);
     if (config->sqlite)
         config->nodes = config->executors = 1;
 }

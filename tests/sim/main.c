@@ -21,7 +21,7 @@
 
 #include "base/banned.h"
 
-#define SEEDS_DEFAULT 400
+#define SEEDS_DEFAULT 500
 #define SEEDS_FULL    1000
 #define OPS_DEFAULT   1000
 #define JOBS_MAX      16

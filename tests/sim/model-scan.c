@@ -7,6 +7,7 @@
 #include "model-scan.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -382,9 +383,69 @@ static void read_capsets(struct model *model, struct ff_read *read)
     }
 }
 
+/* --- the log --- */
+
+static void read_head(struct model *model, struct ff_read *read)
+{
+    const struct ff_vec *const events = &model->events;
+
+    read->row_count = 1;
+    read->col_count = FF_OUT_LOG_HEAD_CELLS;
+    read->cells = ff_arena_array(read->arena, FF_OUT_LOG_HEAD_CELLS, sizeof *read->cells);
+    assert(read->cells);
+    read->cells[FF_OUT_LOG_HEAD_EVENT_ID] =
+        number(events->len ? ((struct ff_event *)events->items[events->len - 1])->event_id : 0);
+    read->cells[FF_OUT_LOG_HEAD_GIVEN_ID] = number(model->event_seq);
+    read->cells[FF_OUT_LOG_HEAD_FLOOR_ID] = number(FF_NULL64);
+}
+
+void model_read_holders(struct model *model, struct ff_read *read)
+{
+    struct ff_str text = FF_STR("");
+
+    for (size_t i = 0; i < model->txs.len; i++) {
+        const struct model_tx *const tx = model->txs.items[i];
+
+        if (tx->numbered)
+            text = ff_arena_printf(read->arena, FF_STR_FMT "%s%" PRIu64, FF_STR_ARG(text),
+                                   text.len ? "," : "", tx->number);
+    }
+    read->cells[FF_OUT_LOG_HEAD_HOLDERS] = (struct ff_value){.type = FF_VALUE_TEXT, .as.str = text};
+}
+
+/* Everything is kept, so a page is what lies between two ids. */
+static void read_events(struct model *model, struct ff_read *read)
+{
+    const struct ff_vec *const events = &model->events;
+    const int64_t after = read->params[0].as.i64, upto = read->params[1].as.i64;
+    const size_t limit = (size_t)read->params[2].as.i64;
+
+    read->row_count = 0;
+    read->rows = ff_arena_array(read->arena, limit + 1, sizeof *read->rows);
+    assert(read->rows);
+    for (size_t i = 0; i < events->len && read->row_count < limit; i++) {
+        const struct ff_event *const event = events->items[i];
+
+        if (event->event_id <= after || event->event_id > upto)
+            continue;
+        read->rows[read->row_count] = ff_arena_alloc(read->arena, sizeof *event);
+        assert(read->rows[read->row_count]);
+        model_copy_out(FF_TABLE_EVENT, event, read->rows[read->row_count++], read->arena);
+    }
+}
+
 bool model_read(struct model *model, struct ff_read *read, int64_t now_ms)
 {
     switch (read->block) {
+    case FF_SQL_LOG_HEAD:
+        read_head(model, read);
+        return true;
+    case FF_SQL_LOG_FLOOR:
+        read->row_count = 0;
+        return true;
+    case FF_SQL_EVENTS_AFTER:
+        read_events(model, read);
+        return true;
     case FF_SQL_PULSE:
         read_pulse(model, read, now_ms);
         return true;

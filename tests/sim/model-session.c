@@ -35,7 +35,8 @@ typedef enum phase {
     PHASE_MISSING, /* absent or busy? */
     PHASE_SAVE,
     PHASE_RESOLVE,
-    PHASE_ANSWER, /* on its way back */
+    PHASE_HOLDERS, /* of the log, after its head */
+    PHASE_ANSWER,  /* on its way back */
     PHASE_DONE,
     PHASE_DEAD, /* the process has ended: nobody will ask */
 } phase;
@@ -438,6 +439,11 @@ static void arrive(struct model_session *s)
         call->now_ms = store_ms(s->model);
         if (!model_read(s->model, call->read, call->now_ms))
             s->model->hooks.wrong(s->model->hooks.ctx, "a block the model does not know");
+        if (call->read->block == FF_SQL_LOG_HEAD) {
+            s->phase = PHASE_HOLDERS;
+            (void)rests(s);
+            return;
+        }
         break;
     }
     worked(s);
@@ -483,6 +489,10 @@ static void advance(struct model_session *s)
         break;
     case PHASE_RESOLVE:
         resolve(s);
+        break;
+    case PHASE_HOLDERS:
+        model_read_holders(s->model, s->call->read);
+        worked(s);
         break;
     case PHASE_ANSWER:
         answer(s);

@@ -202,6 +202,7 @@ struct model_tx *model_tx_new(struct model *model, struct model_session *session
 
     assert(tx);
     tx->model = model;
+    tx->number = ++model->tx_count;
     tx->session = session;
     tx->end_us = tx->idle_since_us = INT64_MAX;
     tx->begun_us = model->hooks.now_us(model->hooks.ctx);

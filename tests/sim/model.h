@@ -127,6 +127,7 @@ void model_shadow_drop(struct model *model, struct model_tx *tx);
 
 struct model_tx {
     struct model *model;
+    uint64_t number;               /* names it among those who hold the lock of the log */
     struct model_session *session; /* NULL: a ghost, or somebody from outside */
     struct ff_vec locks;           /* model_slot */
     struct ff_vec changes;         /* model_change, in the order of the statements */
@@ -150,7 +151,7 @@ struct model {
     struct ff_vec slots[FF_TABLE_COUNT];
     struct ff_vec events;
     int64_t event_seq;
-    uint64_t commit_count;
+    uint64_t commit_count, tx_count;
     struct ff_vec movers;        /* model_session */
     struct ff_vec txs;           /* open ones */
     struct model_slot **scratch; /* of model_scan */
@@ -181,5 +182,7 @@ size_t model_scan(struct model *model, struct model_tx *tx, const struct ff_scan
                   int64_t now_ms, struct model_slot ***ret);
 /* A read-only block; false: the model does not know it. */
 bool model_read(struct model *model, struct ff_read *read, int64_t now_ms);
+/* The last cell of the head of the log: who may still bring lower ids. */
+void model_read_holders(struct model *model, struct ff_read *read);
 
 #endif

@@ -147,6 +147,7 @@ static void hook_committed(void *ctx, const struct model_commit *commit)
     sim_say(sim, "commit %" PRIu64 "%s: %zu rows, %zu events", commit->number,
             commit->late ? " (late)" : "", commit->change_count, commit->event_count);
     check_commit(sim, commit);
+    sim_subscribers_see(sim, commit);
 }
 
 static void hook_hinted(void *ctx, int number)
@@ -478,6 +479,10 @@ static void heal(struct sim *sim)
         sim_fail(sim, "%zu calls were never answered", sim->asks_out.len);
     if (!sim->failed && !model_is_quiet(sim->model))
         sim_fail(sim, "a transaction is never ended");
+    sim_subscribers_go_on(sim);
+    run_until(sim, DRAIN_MS_MAX, sim_subscribers_have_all);
+    if (!sim->failed && !sim_subscribers_have_all(sim))
+        sim_fail(sim, "a subscriber never gets all events");
     if (!sim->failed)
         sim_sometimes(sim, SOMETIMES_HEALED);
 }
@@ -522,11 +527,13 @@ static void begin(struct sim *sim)
         node_up(sim, node);
     }
     sim_actors_new(sim);
+    sim_subscribers_new(sim);
 }
 
 static void end(struct sim *sim, struct sim_result *ret)
 {
     sim->healing = true; /* what is left ends without further mishap */
+    sim_subscribers_done(sim);
     for (int i = 0; i < sim->config.nodes; i++) {
         struct node *const node = &sim->nodes[i];
 

@@ -60,7 +60,7 @@ struct sim_config {
     /* drawn */
     uint32_t rate[FAULT_COUNT]; /* per 10,000 occasions */
     bool heals;
-    int nodes, executors, workers, clients;
+    int nodes, executors, workers, clients, subscribers;
     int64_t gap_ms; /* between two calls of a client, on average */
     int64_t work_ms, ttl_min_ms, ttl_max_ms, timeout_ms;
     int64_t retention_ms, dedup_window_ms;
@@ -110,7 +110,7 @@ struct sim {
     int64_t store_offset_ms, store_drift_ppm, outage_until_us;
     struct model *model;
     struct node nodes[SIM_NODES_MAX];
-    struct ff_vec actors;
+    struct ff_vec actors, subscribers;
     struct ff_vec asks_out;
     int64_t next_leave_us;
     struct book *book;
@@ -171,6 +171,14 @@ void sim_mishaps(struct sim *sim);
 void sim_actors_new(struct sim *sim);
 /* From now on workers only drain. */
 void sim_actors_heal(struct sim *sim);
+
+/* subscribers.c */
+void sim_subscribers_new(struct sim *sim);
+/* With every commit. */
+void sim_subscribers_see(struct sim *sim, const struct model_commit *commit);
+bool sim_subscribers_have_all(struct sim *sim);
+void sim_subscribers_go_on(struct sim *sim);
+void sim_subscribers_done(struct sim *sim);
 
 /* tap.c */
 struct ff_store *sim_tap_open(struct sim *sim, struct node *node);

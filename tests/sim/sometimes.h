@@ -81,6 +81,10 @@
     X(FLOW_ENDED,               "flow ended")                                   \
     X(FLOW_RAN_AGAIN,           "ended flow ran again")                         \
     X(FLOW_REMOVED,             "flow removed by retention")                    \
+    X(EVENT_AWAITED,            "event came before one with a lower id")        \
+    X(SUBSCRIBER_MOVED,         "subscriber went on in another process")        \
+    X(SUBSCRIBER_CUT_OFF,       "subscriber's process ended")                   \
+    X(SUBSCRIBER_DISCONNECTED,  "subscriber heard that the store was away")     \
     X(HEALED,                   "everything finished after healing")
 // clang-format on
 
