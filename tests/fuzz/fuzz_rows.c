@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_rows.c -- rows as a server might send them, events among them: decoded or refused.
+ * fuzz_rows.c -- rows as a server might send them, events among them: decoded or refused;
+ * a decoded event can be shown.
  *
  * The first byte names the table; then comes a length (255: null) and the bytes of each column. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/api-int.h"
+#include "api/json.h"
 #include "store/postgres/postgres-int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,6 +46,21 @@ static PGresult *result_of(const struct ff_table_info *info, const uint8_t *data
     return result;
 }
 
+/* An event that was decoded can be shown, whatever its kind and type say. */
+static void check_event(struct ff_arena *arena, const struct ff_event *row)
+{
+    struct ff_event_info info;
+    json_t *json;
+
+    ff_event_info_of_row(arena, row, &info);
+    if (arena->failed)
+        return;
+    json = ff_json_event(&info);
+    if (!info.kind || !info.type || (json && !json_object_get(json, "cursor")))
+        abort();
+    json_decref(json);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ff_arena arena;
@@ -62,6 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (ff_row_key(table, row, key) > sizeof key)
             abort();
+        if (table == FF_TABLE_EVENT)
+            check_event(&arena, row);
     }
     for (int type = FF_VALUE_NULL; type <= FF_VALUE_UUID; type++) {
         struct ff_value value;
