@@ -120,19 +120,42 @@ void ff_arena_done(struct ff_arena *arena)
     *arena = (struct ff_arena){.failed = false};
 }
 
+struct ff_arena_mark ff_arena_mark(const struct ff_arena *arena)
+{
+    return (struct ff_arena_mark){.current = arena->current,
+                                  .large = arena->large,
+                                  .fill_bytes = arena->current ? arena->current->fill_bytes : 0,
+                                  .used_bytes = arena->used_bytes};
+}
+
+void ff_arena_rewind(struct ff_arena *arena, const struct ff_arena_mark *mark)
+{
+    struct ff_arena_chunk *const kept = mark->current ? mark->current : arena->first;
+
+    while (arena->large != mark->large) {
+        struct ff_arena_chunk *const newest = arena->large;
+
+        arena->large = newest->next;
+        newest->next = NULL;
+        chunks_free(newest);
+    }
+    if (kept) {
+        chunks_free(kept->next);
+        kept->next = NULL;
+        kept->fill_bytes = mark->fill_bytes;
+        ASAN_POISON_MEMORY_REGION(kept->data + kept->fill_bytes,
+                                  kept->cap_bytes - kept->fill_bytes);
+    }
+    arena->current = kept;
+    arena->used_bytes = mark->used_bytes;
+    arena->failed = false;
+}
+
 void ff_arena_reset(struct ff_arena *arena)
 {
-    chunks_free(arena->large);
-    arena->large = NULL;
-    if (arena->first) {
-        chunks_free(arena->first->next);
-        arena->first->next = NULL;
-        arena->first->fill_bytes = 0;
-        ASAN_POISON_MEMORY_REGION(arena->first->data, arena->first->cap_bytes);
-    }
-    arena->current = arena->first;
-    arena->used_bytes = 0;
-    arena->failed = false;
+    const struct ff_arena_mark start = {.used_bytes = 0};
+
+    ff_arena_rewind(arena, &start);
 }
 
 static void chunks_move(struct ff_arena_chunk **to, struct ff_arena_chunk *chunks)

@@ -41,6 +41,16 @@ void ff_arena_reset(struct ff_arena *arena);
 /* What `from` has handed out lives as long as `to`, and is not counted there; `from` is empty. */
 void ff_arena_adopt(struct ff_arena *to, struct ff_arena *from);
 
+/* A place to go back to. What was handed out before it must not be grown after it. */
+struct ff_arena_mark {
+    struct ff_arena_chunk *current, *large;
+    size_t fill_bytes, used_bytes;
+};
+
+struct ff_arena_mark ff_arena_mark(const struct ff_arena *arena);
+/* Forgets everything handed out since the mark, and that something failed since. */
+void ff_arena_rewind(struct ff_arena *arena, const struct ff_arena_mark *mark);
+
 /* Zeroed, aligned to 16 bytes. A request of 0 bytes gives a pointer that must not be read. */
 void *ff_arena_alloc(struct ff_arena *arena, size_t bytes);
 void *ff_arena_array(struct ff_arena *arena, size_t count, size_t item_bytes);

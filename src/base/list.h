@@ -76,6 +76,11 @@ static inline struct ff_list_node *ff_list_first(const struct ff_list *list)
     return ff_list_empty(list) ? NULL : list->head.next;
 }
 
+static inline struct ff_list_node *ff_list_last(const struct ff_list *list)
+{
+    return ff_list_empty(list) ? NULL : list->head.prev;
+}
+
 static inline struct ff_list_node *ff_list_pop_front(struct ff_list *list)
 {
     struct ff_list_node *const node = ff_list_first(list);

@@ -74,6 +74,7 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
         batch->first_deadline_mono_ms =
             ff_min_i64(batch->first_deadline_mono_ms, job->deadline_mono_ms);
         job->want_from = batch->rows.want_count;
+        ff_arena_rewind(&job->arena, &job->kept);
         if (job->reply)
             ff_reply_need(&work, &job->reply->in);
         job->type->need(&work, job->in);
@@ -157,6 +158,7 @@ bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env)
             int applied = FF_JOB_APPLIED;
 
             job->agains++;
+            job->kept = ff_arena_mark(&job->arena);
             if (atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
                 defer(batch, job);
             else

@@ -41,6 +41,7 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
             ff_engine_random(engine, seeds,
                              sizeof seeds[0] * ff_min_size(SEEDS_AT_ONCE, count - i));
         memcpy(job->seed.b, seeds[i % SEEDS_AT_ONCE], sizeof job->seed.b);
+        job->kept = ff_arena_mark(&job->arena);
         job->inner_done = job->done;
         job->inner_ctx = job->ctx;
         job->done = counted_done;

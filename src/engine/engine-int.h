@@ -61,7 +61,8 @@ struct ff_engine {
     struct ff_tail *tail;
     struct ff_lowwater lowwater;
     struct ff_contact contact;
-    struct ff_list parked;        /* claims that found nothing and may wait */
+    struct ff_list parked; /* claims that found nothing and may wait, by ticket */
+    uint64_t tickets;
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
     struct ff_arena capset_arena;
     struct ff_capsets capsets;

@@ -169,8 +169,12 @@ size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
     }
     engine->stats.wakeups += (int64_t)count;
     pthread_mutex_unlock(&engine->lock);
-    while (!ff_list_empty(&woken))
-        ff_queue_return(&engine->queue, ff_job_pop(&woken));
+    while (!ff_list_empty(&woken)) { /* each to the front: who waits longest must come last */
+        struct ff_job *const job = ff_list_item(ff_list_last(&woken), struct ff_job, link);
+
+        ff_list_remove(&job->link);
+        ff_queue_return(&engine->queue, job);
+    }
     return count;
 }
 
@@ -248,13 +252,27 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     ff_cascade_committed(engine, batch);
     if (batch->rows.event_count > 0)
         ff_tail_wake(engine->tail);
-    if (engine->store->facts.notify) {
+    if (engine->store->facts.notify && (slots || batch->rows.event_count > 0)) {
         engine->store->ops->notify(engine->store);
         atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);
     }
 }
 
 /* --- ending jobs --- */
+
+/* In the order in which they first came, however often they were woken in vain. */
+static void park_locked(struct ff_engine *engine, struct ff_job *job)
+{
+    struct ff_list_node *before = engine->parked.head.prev;
+
+    if (job->ticket == 0)
+        job->ticket = ++engine->tickets;
+    while (before != &engine->parked.head &&
+           ff_list_item(before, struct ff_job, link)->ticket > job->ticket)
+        before = before->prev;
+    ff_list_link_between(&job->link, before, before->next);
+    job->parked = true;
+}
 
 /* A claim that found nothing and may wait is parked, or served again if its lanes moved meanwhile.
  */
@@ -264,7 +282,7 @@ static bool park(struct ff_engine *engine, struct ff_job *job)
     int applied = FF_JOB_APPLIED;
     bool moved;
 
-    if (!is_claim(job) || job->status != FF_OK || out->task_count > 0)
+    if (!is_claim(job) || job->status != FF_OK || out->task_count > 0 || out->is_repeat)
         return false;
     if (!out->went_short && job->wait_until_mono_ms <= ff_engine_mono_ms(engine))
         return false;
@@ -279,8 +297,7 @@ static bool park(struct ff_engine *engine, struct ff_job *job)
         return false;
     }
     if (!moved) {
-        job->parked = true;
-        ff_list_push_back(&engine->parked, &job->link);
+        park_locked(engine, job);
         pthread_cond_broadcast(&engine->changed);
     }
     pthread_mutex_unlock(&engine->lock);

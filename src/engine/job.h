@@ -62,6 +62,8 @@ struct ff_job {
     _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
     uint32_t agains;              /* how often apply said FF_AGAIN */
     int64_t busy_since_mono_ms;
+    uint64_t ticket;           /* claims: the place among those parked, 0: never parked */
+    struct ff_arena_mark kept; /* what the next try builds on: the input, and what was learned */
     uint64_t wake_seen;        /* sum of the lanes' wake counters before the load */
     size_t want_from, want_to; /* of the batch's rowset */
 };

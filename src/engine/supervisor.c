@@ -24,6 +24,7 @@
 
 #define PULSE_MS        1000  /* idle */
 #define PULSE_BUSY_MS   250   /* somebody waits for work that only the pulse can announce */
+#define LOOK_MS         5000  /* waiting claims look again when nothing has been written */
 #define REAP_MS         15000 /* sessions stopped within a pipeline for so long end */
 #define UPKEEP_MS       60000 /* how often ranges of the log are made and dropped */
 #define UPKEEP_AGAIN_MS 5000
@@ -333,19 +334,36 @@ static void start_read(struct ff_supervisor *supervisor, int block)
     supervisor->session->ops->start(supervisor->session, &supervisor->call);
 }
 
+/* Something became claimable since they looked in vain, or had when the pulse came last: what they
+ * saw then may have been cut short by a hint. And once in a while for no reason at all. */
+static bool waiting_may_look(struct ff_supervisor *supervisor, const struct ff_pulse *before)
+{
+    struct ff_pulse *const pulse = &supervisor->pulse;
+    const int64_t mono_ms = ff_engine_mono_ms(supervisor->engine);
+    const bool hinted = supervisor->engine->store->facts.dead_rows;
+
+    pulse->news = pulse->claimable != before->claimable;
+    if (pulse->claimable == 0 ||
+        (!pulse->news && !(hinted && before->news) && mono_ms < supervisor->next_look_mono_ms))
+        return false;
+    supervisor->next_look_mono_ms = mono_ms + LOOK_MS;
+    return true;
+}
+
 static void pulse_ended(struct ff_supervisor *supervisor)
 {
     struct ff_engine *const engine = supervisor->engine;
     const struct ff_value *const cells = supervisor->read.cells;
+    const struct ff_pulse before = supervisor->pulse;
     int64_t since_ms, last_ms;
     bool more_capsets;
 
     supervisor->pulse = (struct ff_pulse){
-        .number = supervisor->pulse.number + 1,
+        .number = before.number + 1,
         .now_ms = cells[FF_OUT_PULSE_NOW_MS].as.i64,
         .next_due_ms = cells[FF_OUT_PULSE_DUE_AT_MS].as.i64,
         .capset_count = cells[FF_OUT_PULSE_CAPSETS].as.i64,
-        .claimable = cells[FF_OUT_PULSE_CLAIMABLE].as.i64 != 0,
+        .claimable = cells[FF_OUT_PULSE_CLAIMABLE].as.i64,
         .hops = cells[FF_OUT_PULSE_HOPS].as.i64 != 0,
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
     };
@@ -356,7 +374,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     pthread_mutex_lock(&engine->lock);
     more_capsets = (size_t)supervisor->pulse.capset_count > engine->capsets.count;
     pthread_mutex_unlock(&engine->lock);
-    if (supervisor->pulse.claimable && !FF_MUTANT(wakeup_lost_and_no_poll))
+    if (waiting_may_look(supervisor, &before) && !FF_MUTANT(wakeup_lost_and_no_poll))
         ff_engine_unpark(engine, UINT64_MAX);
     if (more_capsets)
         start_read(supervisor, FF_SQL_CAPSETS_ALL);
@@ -379,6 +397,7 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
         for (size_t i = 0; i < supervisor->read.row_count; i++)
             ff_engine_learn_capset(engine, supervisor->read.rows[i]);
+        ff_engine_unpark(engine, UINT64_MAX); /* some may now be able to do more */
     } else if (supervisor->read.block == FF_SQL_PULSE && supervisor->read.row_count == 1) {
         pulse_ended(supervisor);
     }

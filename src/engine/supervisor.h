@@ -27,7 +27,9 @@ struct ff_pulse {
     uint64_t number;
     int64_t now_ms, next_due_ms;
     int64_t capset_count;
-    bool claimable, hops, drains;
+    int64_t claimable; /* 0: nothing is; another number: something may have become so */
+    bool news;         /* it is another number */
+    bool hops, drains;
 };
 
 #define FF_DELAY_HINTS 1024
@@ -40,7 +42,7 @@ struct ff_supervisor {
     struct ff_value params[4];
     struct ff_arena arena;
     bool pulsing;
-    int64_t next_pulse_mono_ms, next_expiry_mono_ms;
+    int64_t next_pulse_mono_ms, next_expiry_mono_ms, next_look_mono_ms;
     struct ff_pulse pulse;
     int64_t next_reap_mono_ms, next_upkeep_mono_ms;
     struct ff_loop loops[FF_LOOP_COUNT];

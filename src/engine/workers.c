@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/strbuf.h"
 #include "engine/engine-int.h"
 #include "ops/execution.h"
@@ -18,7 +19,7 @@
 #define TOUCH_MS       10000
 #define TTL_MS_MIN     60000
 #define KNOWN_MAX      10000
-#define LIST_BYTES_MAX 8192
+#define LIST_BYTES_MAX (FF_KINDS_PER_CLAIM_MAX * (FF_KIND_BYTES_MAX + 1))
 
 struct known_worker {
     int64_t touched_mono_ms;

@@ -242,8 +242,9 @@ int64_t ff_policy_backoff(const struct ff_policy *policy, int32_t retry_count, u
     int64_t half;
 
     if (policy->backoff == FF_BACKOFF_EXPONENTIAL) {
-        delay *= pow(policy->multiplier, (double)ff_max_i64(retry_count, 0));
-        delay = fmin(delay, (double)ff_max_i64(policy->max_delay_ms, 0)); /* NaN loses, too */
+        if (delay > 0) /* zero times infinity is not a number */
+            delay *= pow(policy->multiplier, (double)ff_max_i64(retry_count, 0));
+        delay = fmin(delay, (double)ff_max_i64(policy->max_delay_ms, 0));
     }
     whole = (int64_t)fmin(delay, (double)FF_DURATION_MS_MAX);
     if (!policy->jitter)

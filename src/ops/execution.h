@@ -91,6 +91,7 @@ struct ff_claim_out {
     /* Fewer than asked although a scan was full: claim again at once. With tasks in hand answer
      * them first: a request id remembers exactly one answer. */
     bool went_short;
+    bool is_repeat; /* of an answer given before: nothing more will come */
 };
 /* Checks every field, fills in the default lane, drops repeated lanes, sorts kinds and
  * capabilities, so that equal claims share a scan. */

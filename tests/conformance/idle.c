@@ -7,6 +7,7 @@
  * per read, begin, clock, table, scan and commit of a batch. Pitfall F50 (440 a second). */
 #include "support/domain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api-int.h"
@@ -102,4 +103,47 @@ FF_CONFORMANCE_SLOW(idle, store_of_waiting_work_is_quiet)
     s.deadline_ms = 7200000;
     (void)given(t, &s);
     expect_quiet(t, &watched);
+}
+
+static size_t worker_count(struct test *t)
+{
+    struct ff_worker_list workers = {0};
+    size_t count;
+
+    EXPECT_OK(t, ff_workers(t->client, &workers, &t->err));
+    count = workers.count;
+    ff_answer_free(&workers);
+    return count;
+}
+
+static void wait_in_vain(struct test *t, size_t index, void *ctx)
+{
+    static const char *const kinds[] = {"nobody-submits-this"};
+    struct ff_claim_request r = claim_request();
+    char instance[16];
+
+    (void)ctx;
+    (void)snprintf(instance, sizeof instance, "w%d", (int)index);
+    r.worker_instance_id = instance;
+    r.kinds = kinds;
+    r.kind_count = 1;
+    r.wait_ms = 2 * WATCH_MS;
+    EXPECT(t, !claims_one(t, &r, &(struct held){0}));
+}
+
+/* Nor do those who wait for other work than there is. */
+FF_CONFORMANCE_SLOW(idle, claims_that_wait_are_quiet)
+{
+    struct watched watched = given_watched(t);
+    struct test_thread *threads[10];
+
+    close_client(t, &t->client);
+    t->client = watched.client;
+    (void)given_submitted(t);
+    for (size_t i = 0; i < FF_ARRAY_LEN(threads); i++)
+        threads[i] = start_thread(t, wait_in_vain, i, NULL);
+    WAIT_UNTIL(t, worker_count(t) == FF_ARRAY_LEN(threads));
+    expect_quiet(t, &watched);
+    for (size_t i = 0; i < FF_ARRAY_LEN(threads); i++)
+        join_thread(t, threads[i]);
 }

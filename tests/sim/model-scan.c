@@ -357,7 +357,7 @@ static void read_pulse(struct model *model, struct ff_read *read, int64_t now_ms
                    ? ((struct ff_event *)model->events.items[model->events.len - 1])->event_id
                    : 0);
     read->cells[5] = number(capsets);
-    read->cells[6] = number(claimable);
+    read->cells[6] = number(claimable ? (int64_t)model->commit_count + 1 : 0);
     if (contact)
         read->cells[7] = (struct ff_value){.type = FF_VALUE_TEXT,
                                            .as.str = ff_arena_str(read->arena, contact->value)};

@@ -301,10 +301,38 @@ static void test_arena__done_accepts_anything(void **state FF_UNUSED)
     ff_arena_done(&arena);
 }
 
+static void test_arena__goes_back_to_a_mark(void **state FF_UNUSED)
+{
+    struct ff_arena arena;
+    struct ff_arena_mark mark;
+    unsigned char *kept;
+    size_t used;
+
+    ff_arena_init(&arena, CHUNK_BYTES, 1 << 20);
+    for (int start = 0; start < 2; start++) { /* from an arena without memory, then with some */
+        kept = start ? ff_arena_copy(&arena, "kept", 5) : NULL;
+        (void)(start ? ff_arena_alloc(&arena, 3 * CHUNK_BYTES) : NULL);
+        mark = ff_arena_mark(&arena);
+        used = ff_arena_used(&arena);
+        for (int round = 0; round < 3; round++) {
+            for (size_t bytes = 0; bytes < 3 * CHUNK_BYTES; bytes += 100)
+                memset(ff_arena_alloc(&arena, bytes), 0xff, bytes);
+            assert_null(ff_arena_alloc(&arena, 1 << 20));
+            ff_arena_rewind(&arena, &mark);
+            assert_int_equal(used, ff_arena_used(&arena));
+            assert_int_equal(FF_OK, ff_arena_check(&arena, NULL));
+        }
+    }
+    assert_string_equal("kept", (const char *)kept);
+    assert_true(all_zero(ff_arena_alloc(&arena, 100), 100));
+    ff_arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena__memory_is_zeroed_and_aligned),
+        cmocka_unit_test(test_arena__goes_back_to_a_mark),
         cmocka_unit_test(test_arena__objects_do_not_overlap),
         cmocka_unit_test(test_arena__stops_at_the_maximum),
         cmocka_unit_test(test_arena__absurd_sizes_fail),

@@ -327,6 +327,92 @@ static void test_engine__what_waits_when_it_closes_is_told(void **state)
     assert_int_equal(status, FF_CLOSED);
 }
 
+/* --- claims that wait --- */
+
+struct waiting {
+    struct ff_job *job;
+    bool over;
+    size_t task_count;
+};
+
+static void answered(struct ff_job *job, void *ctx)
+{
+    struct waiting *const waiting = ctx;
+
+    assert_int_equal(job->status, FF_OK);
+    waiting->over = true;
+    waiting->task_count = ((const struct ff_claim_out *)job->out)->task_count;
+    ff_job_free(job);
+}
+
+static void given_waiting(struct waiting *waiting, const char *kind)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_CLAIM, 0);
+    struct ff_claim_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+    struct ff_str *const names = ff_arena_array(&job->arena, 2, sizeof *names);
+
+    names[0] = FF_STR("default");
+    names[1] = ff_str_of(kind);
+    *in = (struct ff_claim_in){.worker_id = FF_STR("w"),
+                               .worker_instance_id = FF_STR("w"),
+                               .lanes = &names[0],
+                               .lane_count = 1,
+                               .kinds = &names[1],
+                               .kind_count = 1,
+                               .namespace = ff_str_null(),
+                               .request_id = ff_str_null(),
+                               .max = 256,
+                               .lease_ttl_ms = 1000};
+    *waiting = (struct waiting){.job = job};
+    job->in = in;
+    job->out = ff_arena_alloc(&job->arena, sizeof(struct ff_claim_out));
+    job->done = answered;
+    job->ctx = waiting;
+    job->deadline_mono_ms = INT64_MAX;
+    job->wait_until_mono_ms = now_ms + 60000;
+    assert_int_equal(ff_engine_submit(engine, job, &error), FF_OK);
+    step_all();
+    assert_false(waiting->over);
+}
+
+static void test_engine__who_waits_longest_is_served_first(void **state)
+{
+    struct waiting waiting[4];
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++)
+        given_waiting(&waiting[i], "work");
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++) {
+        given_submitted(id);
+        step_all();
+        for (size_t k = 0; k < FF_ARRAY_LEN(waiting); k++)
+            assert_int_equal(waiting[k].over, k <= i);
+        assert_int_equal(waiting[i].task_count, 1);
+    }
+}
+
+static void test_engine__waiting_takes_no_more_and_more_memory(void **state)
+{
+    struct waiting waiting;
+    char id[FF_ID_BYTES];
+    size_t used;
+
+    (void)state;
+    given_waiting(&waiting, "other");
+    given_submitted(id); /* woken in vain, as by each of those that follow */
+    step_all();
+    used = ff_arena_used(&waiting.job->arena);
+    for (int i = 0; i < 20; i++) {
+        given_submitted(id);
+        step_all();
+    }
+    assert_int_equal(ff_arena_used(&waiting.job->arena), used);
+    pass(61000, 1000);
+    assert_true(waiting.over);
+    assert_int_equal(waiting.task_count, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_engine__##name, setup, teardown)
@@ -339,6 +425,8 @@ int main(void)
         TEST(a_lease_that_nobody_renews_lapses),
         TEST(a_stall_ends_no_lease),
         TEST(what_waits_when_it_closes_is_told),
+        TEST(who_waits_longest_is_served_first),
+        TEST(waiting_takes_no_more_and_more_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

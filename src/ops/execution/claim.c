@@ -128,6 +128,7 @@ static ff_status answer_again(struct ff_work *work, struct ff_claim_in *in,
     struct ff_task_ref *const known = ff_arena_array(work->arena, count + 1, sizeof *known);
     bool all_here = true;
 
+    out->is_repeat = true;
     out->tasks = ff_arena_array(work->arena, count + 1, sizeof *out->tasks);
     FF_TRY(ff_arena_check(work->arena, reterr));
     for (size_t i = 0; i < count; i++) {

@@ -5,7 +5,8 @@
 -- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 drains:i64 event_id:i64 capsets:i64
 -- out:  cells claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
---       no timer is set in the scanners' scope; hops, drains and claimable are 0 or 1; `contact` is
+--       no timer is set in the scanners' scope; hops and drains are 0 or 1; claimable is 0 when
+--       nothing is, and another number than before when something may have become so; `contact` is
 --       the ff_meta value of that name or null. Sorted by their index, the subqueries cannot turn
 --       into a walk of the table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
@@ -22,9 +23,12 @@ SELECT {{now_ms}} AS now_ms,
             THEN 1 ELSE 0 END AS drains,
        (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
        (SELECT count(*) FROM ff_capset) AS capsets,
-       (SELECT count(*)
-          FROM (SELECT 1 FROM ff_execution WHERE {{claimable}}
-                 ORDER BY lane, -priority, created_at_ms, execution_id LIMIT 1) c) AS claimable,
+       (SELECT CASE count(*) WHEN 0 THEN 0
+                    WHEN 100 THEN {{now_ms}} -- who has so much to do may look each time
+                    ELSE count(*) + 128 * max(version)
+                         + (SELECT coalesce(sum(changed_at_ms), 0) FROM ff_lane) END
+          FROM (SELECT {{row_version}} AS version FROM ff_execution WHERE {{claimable}}
+                 ORDER BY lane, -priority, created_at_ms, execution_id LIMIT 100) c) AS claimable,
        (SELECT value FROM ff_meta WHERE name = :contact) AS contact;
 
 -- name: clock
