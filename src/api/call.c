@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "ops/execution.h"
 
 #include "base/banned.h"
 
@@ -250,6 +251,21 @@ void ff_async_go(struct ff_async *async)
     }
     atomic_fetch_sub(&async->pending, count - taken); /* never the last: we hold one */
     async_unref(async);
+}
+
+ff_status ff_async_within(struct ff_async *async, const char *const *namespaces, size_t count,
+                          struct ff_error *reterr)
+{
+    for (size_t i = 0; i < async->trip.count; i++) {
+        struct ff_job *const job = async->trip.jobs[i];
+        struct ff_task_ref *const task = job->in; /* the first of each */
+        struct ff_str *copies = NULL;
+
+        FF_TRY(ff_job_texts(job, namespaces, count, "namespaces", &copies, reterr));
+        task->namespaces = copies;
+        task->namespace_count = count;
+    }
+    return FF_OK;
 }
 
 /* The answer to keep, out of the job's `out`: as a caller would take it. */

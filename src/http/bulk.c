@@ -98,6 +98,18 @@ static void read_items(struct ff_request *request, struct bulk *bulk, const json
     }
 }
 
+static bool stay_within(struct ff_request *request, const struct ff_bulk_route *route)
+{
+    const struct ff_token *const token = request->token;
+    struct ff_error error;
+
+    if (!route->within || !token || !token->namespace_count)
+        return true;
+    const ff_status status =
+        ff_async_within(request->async, token->namespaces, token->namespace_count, &error);
+    return status == FF_OK || !ff_answer_error(request, status, &error);
+}
+
 static bool run(struct ff_request *request)
 {
     struct bulk *const bulk = request->state;
@@ -105,7 +117,12 @@ static bool run(struct ff_request *request)
     read_items(request, bulk, bulk->given);
     if (!bulk->made)
         return answer(request, NULL);
-    return !ff_request_start(request, bulk->route->type, bulk->items, bulk->made, after);
+    if (!ff_request_prepare(request, bulk->route->type, bulk->items, bulk->made, after) ||
+        !stay_within(request, bulk->route))
+        return true;
+    (void)ff_request_wait(request, NULL, INT64_MAX);
+    ff_async_go(request->async);
+    return false;
 }
 
 /* Whether the call was answered before; waits for the store. */

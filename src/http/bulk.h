@@ -14,6 +14,7 @@ struct ff_bulk_route {
     const struct ff_shape *item;
     /* What the shape does not tell; may change the item. NULL: nothing. */
     ff_status (*check)(struct ff_request *request, void *item, struct ff_error *reterr);
+    bool within; /* items are tasks: those outside the token's namespaces are not found */
     json_t *(*write)(const void *result);
     /* Makes a repeat of the item harmless, for calls with a key; NULL: it is anyway. */
     ff_status (*seal)(struct ff_request *request, void *item, const struct ff_reply_in *key,

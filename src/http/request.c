@@ -303,16 +303,6 @@ bool ff_request_prepare(struct ff_request *request, const struct ff_bulk_type *t
     return false;
 }
 
-bool ff_request_start(struct ff_request *request, const struct ff_bulk_type *type,
-                      const void *items, size_t count, ff_handler *next)
-{
-    if (!ff_request_prepare(request, type, items, count, next))
-        return false;
-    (void)ff_request_wait(request, NULL, INT64_MAX);
-    ff_async_go(request->async);
-    return true;
-}
-
 bool ff_request_body(struct ff_request *request, const struct ff_shape *shape, void *out)
 {
     struct ff_error error;

@@ -103,11 +103,8 @@ void ff_request_go_on(struct ff_request *request, ff_handler *next);
 void ff_request_hold(struct ff_request *request);
 void ff_request_unhold(struct ff_request *request, bool is_over);
 
-/* Starts jobs and goes on with `next` when all of them have answered. False: an answer (an error)
- * is there already, return true. */
-bool ff_request_start(struct ff_request *request, const struct ff_bulk_type *type,
-                      const void *items, size_t count, ff_handler *next);
-/* The same in two: ff_async_go(request->async) starts them. */
+/* Jobs; ff_async_go(request->async) starts them, and `next` goes on when all of them have answered.
+ * False: an answer (an error) is there already, return true. */
 bool ff_request_prepare(struct ff_request *request, const struct ff_bulk_type *type,
                         const void *items, size_t count, ff_handler *next);
 

@@ -167,7 +167,7 @@ static bool run(struct ff_request *request, const struct ff_bulk_route *route)
     bool ff_handle_task_##name(struct ff_request *request)                                         \
     {                                                                                              \
         static const struct ff_bulk_route route = {                                                \
-            .type = &(type_), .item = &(shape), .write = result_json};                             \
+            .type = &(type_), .item = &(shape), .within = true, .write = result_json};             \
                                                                                                    \
         return run(request, &route);                                                               \
     }

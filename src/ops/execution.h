@@ -54,6 +54,8 @@ struct ff_task_ref {
     struct ff_exec_id id;
     struct ff_uuid lease_id;
     int64_t lease_epoch;
+    const struct ff_str *namespaces; /* of the caller; elsewhere nothing is found */
+    size_t namespace_count;          /* 0: all are his */
 };
 
 struct ff_claim_in {

@@ -14,18 +14,31 @@
 
 #include "base/banned.h"
 
+static ff_status no_execution(struct ff_exec_id id, struct ff_error *reterr)
+{
+    char text[FF_ID_TEXT_BYTES];
+
+    ff_exec_id_text(id, text);
+    return ff_fail(reterr, FF_NOT_FOUND, "no execution '%s'", text);
+}
+
 ff_status ff_find_execution(struct ff_work *work, struct ff_exec_id id, struct ff_execution **ret,
                             struct ff_error *reterr)
 {
     struct ff_execution *const execution = ff_work_execution(work, id);
-    char text[FF_ID_TEXT_BYTES];
 
-    if (!execution) {
-        ff_exec_id_text(id, text);
-        return ff_fail(reterr, FF_NOT_FOUND, "no execution '%s'", text);
-    }
+    if (!execution)
+        return no_execution(id, reterr);
     *ret = execution;
     return FF_OK;
+}
+
+static bool is_his(const struct ff_task_ref *task, const struct ff_execution *execution)
+{
+    for (size_t i = 0; i < task->namespace_count; i++)
+        if (ff_str_eq(task->namespaces[i], execution->namespace))
+            return true;
+    return !task->namespace_count;
 }
 
 ff_status ff_find_task(struct ff_work *work, const struct ff_task_ref *task, struct ff_str hash,
@@ -35,6 +48,8 @@ ff_status ff_find_task(struct ff_work *work, const struct ff_task_ref *task, str
         .lease_id = task->lease_id, .lease_epoch = task->lease_epoch, .hash = hash};
 
     FF_TRY(ff_find_execution(work, task->id, ret, reterr));
+    if (!is_his(task, *ret))
+        return no_execution(task->id, reterr);
     return ff_lease_check(*ret, &said, ret_repeat, reterr);
 }
 

@@ -74,6 +74,41 @@ class Tokens(unittest.TestCase):
             "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
         self.assertEqual({"acme"}, {t["namespace"] for t in claimed})
 
+    def test_a_task_outside_is_not_there(self):
+        admin, worker = self.server.client(ADMIN), self.server.client(WORKER)
+        claim = {"worker_instance_id": "shared-1", "lanes": ["fence"], "request_id": "r-1",
+                 "namespace": "other"}
+        ids = {}
+        for namespace in ("other", "acme"):
+            ids[namespace] = admin.post("/v1/executions", {
+                "kind": "k", "lane": "fence", "namespace": namespace}).json["execution_id"]
+        task = admin.post("/v1/workers/w/claim", claim).json["tasks"][0]
+        self.assertEqual(ids["other"], task["execution_id"])
+        again = worker.post("/v1/workers/w/claim", dict(claim, namespace="acme"))
+        self.assertEqual([], again.json["tasks"], "a repeat of somebody else's claim")
+        lease = {name: task[name] for name in ("execution_id", "lease_id", "lease_epoch")}
+        words = {"renew": {}, "progress": {"percent": 1}, "delay": {"delay_ms": 1},
+                 "fail": {"message": "m"}, "release": {}, "complete": {"result": 1}}
+        for word, more in words.items():
+            problem = worker.post(f"/v1/tasks/{word}",
+                                  {"tasks": [dict(lease, **more)]}).json["results"][0]["error"]
+            self.assertEqual("not_found", problem["code"], word)
+            unknown = dict(lease, execution_id=lease["execution_id"][:-4] + "0000", **more)
+            absent = worker.post(f"/v1/tasks/{word}",
+                                 {"tasks": [unknown]}).json["results"][0]["error"]
+            self.assertEqual({k: v for k, v in problem.items() if k != "detail"},
+                             {k: v for k, v in absent.items() if k != "detail"}, word)
+        link = "/v1/executions/" + task["execution_id"].replace("{", "").replace("}", "")
+        self.assertEqual("active", admin.get(link).json["public_state"])
+        own = worker.post("/v1/workers/w/claim", {"worker_instance_id": "w-own",
+                                                  "lanes": ["fence"]}).json["tasks"][0]
+        own = {name: own[name] for name in lease}
+        for word in ("renew", "progress", "complete"):
+            done = worker.post(f"/v1/tasks/{word}", {"tasks": [dict(own, **words[word])]})
+            self.assertNotIn("error", done.json["results"][0], word)
+        done = admin.post("/v1/tasks/complete", {"tasks": [lease]}).json["results"][0]
+        self.assertEqual("completed", done["public_state"])
+
     def test_scopes(self):
         tenant, worker = self.server.client(TENANT), self.server.client(WORKER)
         self.assertEqual(403, worker.get("/v1/executions").status)

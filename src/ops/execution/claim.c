@@ -118,8 +118,13 @@ static struct ff_task_ref known_at(struct ff_str tasks, size_t i)
     return ref;
 }
 
+static bool is_asked_for(const struct ff_claim_in *in, const struct ff_execution *execution)
+{
+    return ff_str_is_null(in->namespace) || ff_str_eq(in->namespace, execution->namespace);
+}
+
 /* This request was answered before: its tasks that are still held under the same lease, no others.
- */
+ * Somebody else may have used its name: what is not in the namespace asked for is not his. */
 static ff_status answer_again(struct ff_work *work, struct ff_claim_in *in,
                               const struct ff_claim *row, struct ff_claim_out *out,
                               struct ff_error *reterr)
@@ -138,7 +143,7 @@ static ff_status answer_again(struct ff_work *work, struct ff_claim_in *in,
         execution = ff_work_execution(work, known[i].id);
         all_here = all_here && execution;
         if (execution && execution->state == FF_STATE_ACTIVE &&
-            execution->lease_epoch == known[i].lease_epoch)
+            execution->lease_epoch == known[i].lease_epoch && is_asked_for(in, execution))
             add_task(work, execution, out);
     }
     if (all_here || in->is_known)
