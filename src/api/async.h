@@ -102,7 +102,8 @@ FF_MUST_CHECK ff_status ff_async_new(struct ff_client *client, const struct ff_b
                                      const void *items, size_t count, void (*done)(void *ctx),
                                      void *ctx, struct ff_async **ret, struct ff_error *reterr);
 void ff_async_go(struct ff_async *async);
-/* Of what a worker says about tasks: those in other namespaces are not found. Before ff_async_go. */
+/* Of what a worker says about tasks: those in other namespaces are not found. Before ff_async_go.
+ */
 FF_MUST_CHECK ff_status ff_async_within(struct ff_async *async, const char *const *namespaces,
                                         size_t count, struct ff_error *reterr);
 /* After `done`: results as ff_bulk_call leaves them. Once. */

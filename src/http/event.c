@@ -85,11 +85,11 @@ bool ff_request_await(struct ff_request *request, const char *id, bool is_flow, 
 
 struct reading {
     struct ff_follow *follow;
-
     bool is_sse;
     size_t limit;
     int64_t until_mono_ms;
-    struct ff_followed all; /* of a page: what has been taken so far */
+    struct ff_followed
+        all; /* of a page: what has been taken so far, and the notice in front of it */
 };
 
 static void reading_drop(struct ff_request *request)
@@ -128,6 +128,7 @@ static bool answer_page(struct ff_request *request)
     ff_event_cursor(reading->all.cursor, cursor);
     ff_json_put(&made, "events", FF_JSON_ARRAY(list.items, list.count, event_json));
     ff_json_put_text(&made, "cursor", cursor);
+    ff_json_put_text(&made, "notice", ff_notice_name(reading->all.notice));
     return ff_answer_json(request, 200, ff_json_made(&made));
 }
 
@@ -142,6 +143,7 @@ static ff_status gather(struct ff_request *request, bool *ret_all, struct ff_err
 {
     struct reading *const reading = request->state;
     struct ff_followed taken;
+    bool ends = false;
 
     do {
         FF_TRY(ff_follow_take(reading->follow, &request->arena, reading->limit - reading->all.count,
@@ -151,8 +153,14 @@ static ff_status gather(struct ff_request *request, bool *ret_all, struct ff_err
                    taken.count * sizeof *taken.items);
         reading->all.count += taken.count;
         reading->all.cursor = taken.cursor;
-    } while (taken.more && reading->all.count < reading->limit);
-    *ret_all = taken.caught_up || reading->all.count == reading->limit;
+        /* Only in front: further on the page ends, and the next one begins with it. */
+        ends = taken.notice == FF_NOTICE_RESET || taken.notice == FF_NOTICE_GAP;
+        if (ends && !reading->all.count) {
+            reading->all.notice = taken.notice;
+            ends = false;
+        }
+    } while (taken.more && reading->all.count < reading->limit && !ends);
+    *ret_all = taken.caught_up || reading->all.count == reading->limit || ends;
     return FF_OK;
 }
 
@@ -169,8 +177,8 @@ static bool page_step(struct ff_request *request)
 
         if (status != FF_OK)
             return ff_answer_error(request, status, &error);
-        if (all && (reading->all.count || now_ms >= reading->until_mono_ms || request->gone ||
-                    server->draining))
+        if (all && (reading->all.count || reading->all.notice || now_ms >= reading->until_mono_ms ||
+                    request->gone || server->draining))
             return answer_page(request);
         if (!all && now_ms >= reading->until_mono_ms + server->client->timeout_ms)
             return ff_answer_fail(request, FF_UNAVAILABLE, NULL, "the log cannot be read in time");

@@ -240,7 +240,7 @@ static void event_query_init(void *out)
 {
     struct ff_event_query *const query = out;
 
-    *query = (struct ff_event_query){.partition = -1};
+    *query = (struct ff_event_query){0};
     ff_event_filter_init(&query->filter);
 }
 
@@ -263,6 +263,22 @@ static ff_status kinds_of(const struct ff_reader *reader, struct ff_event_query 
     return ff_arena_check(reader->arena, reader->reterr);
 }
 
+/* "7" or "0-127". */
+static bool partitions_of(struct ff_event_query *query)
+{
+    const struct ff_str text = ff_str_of(query->partition);
+    const size_t at = strcspn(text.ptr, "-");
+    int64_t from, to;
+
+    if (!ff_str_to_i64(ff_str_slice(text, 0, at), &from) ||
+        !ff_str_to_i64(at < text.len ? ff_str_slice(text, at + 1, SIZE_MAX) : text, &to) ||
+        from < 0 || to < from || to >= FF_PARTITIONS)
+        return false;
+    query->filter.partition_from = (int32_t)from;
+    query->filter.partition_to = (int32_t)to;
+    return true;
+}
+
 static ff_status event_query_finish(const struct ff_reader *reader, const json_t *json, void *out)
 {
     struct ff_event_query *const query = out;
@@ -270,9 +286,8 @@ static ff_status event_query_finish(const struct ff_reader *reader, const json_t
     FF_TRY(limit_check(reader, json, query->limit));
     if (query->wait_ms < 0 || query->wait_ms > FF_WAIT_MS_MAX)
         return ff_reader_wrong(reader, "wait_ms", "0 to 60000");
-    if (ff_reader_has(json, "partition") && query->partition < 0)
-        return ff_reader_wrong(reader, "partition", "0 to 255");
-    query->filter.partition_from = query->filter.partition_to = query->partition;
+    if (query->partition && !partitions_of(query))
+        return ff_reader_wrong(reader, "partition", "0 to 255, or two of them: 0-127");
     return kinds_of(reader, query);
 }
 
@@ -282,7 +297,8 @@ static const struct ff_field event_query_fields[] = {
       .help = "completion, lease, execution, operator, flow, worker, log; joined by commas"),
     F(ff_event_query, "namespace", TEXT, filter.ns, .help = "only of this one"),
     F(ff_event_query, "instance_tag", TEXT, filter.instance_tag, .help = "only with this one"),
-    F(ff_event_query, "partition", I32, partition, .help = "only of this one, 0 to 255"),
+    F(ff_event_query, "partition", TEXT, partition,
+      .help = "only of this one, 0 to 255, or of these: 0-127"),
     F(ff_event_query, "execution_id", TEXT, filter.execution_id, .help = "only of this one"),
     F(ff_event_query, "flow_id", TEXT, filter.flow_id, .help = "of a flow and its members"),
     F(ff_event_query, "limit", I32, limit, .help = "1 to 1000; default 50"),

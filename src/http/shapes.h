@@ -45,7 +45,8 @@ struct ff_page_query {
 struct ff_event_query {
     struct ff_event_filter filter;
     const char *after, *kinds; /* joined by commas */
-    int32_t partition, limit;
+    const char *partition;     /* one, or two joined by '-' */
+    int32_t limit;
     int64_t wait_ms;
 };
 struct ff_verbose_query {

@@ -198,45 +198,6 @@ ff_status ff_remote_history(struct ff_client *client, const char *execution_id, 
     return ff_ask_take(&ask, &ff_answer_events, ret, reterr);
 }
 
-ff_status ff_remote_events(struct ff_client *client, const struct ff_event_filter *filter,
-                           const char *after, int32_t limit, int64_t wait_ms,
-                           struct ff_event_list *ret, struct ff_error *reterr)
-{
-    FF_AUTO(ff_ask_done) struct ff_ask ask = {0};
-    struct ff_event_filter given;
-
-    FF_TRY(ff_ask_init(&ask, client, "/v1/events", reterr));
-    ff_event_filter_init(&given);
-    if (filter)
-        FF_TRY(ff_api_sized(&given, sizeof given, filter, filter->size, reterr));
-    if (given.partition_from != given.partition_to)
-        return ff_fail_field(reterr, FF_UNSUPPORTED, "partition",
-                             "through a server one partition can be followed, or all");
-    if (given.kind_count) {
-        struct ff_strbuf kinds = ff_strbuf_in(&ask.memory->arena, 1024);
-        struct ff_str joined;
-
-        for (size_t i = 0; i < given.kind_count; i++) {
-            FF_TRY(ff_api_need(given.kinds ? given.kinds[i] : NULL, "kinds", reterr));
-            ff_strbuf_addf(&kinds, "%s%s", i ? "," : "", given.kinds[i]);
-        }
-        FF_TRY(ff_strbuf_take(&kinds, &joined, reterr));
-        ff_ask_query(&ask, "kinds", joined.ptr);
-    }
-    ff_ask_query(&ask, "after", after && after[0] ? after : NULL);
-    ff_ask_query(&ask, "namespace", given.ns);
-    ff_ask_query(&ask, "instance_tag", given.instance_tag);
-    ff_ask_query_i64(&ask, "partition",
-                     given.partition_from < 0 ? FF_ABSENT_MS : given.partition_from);
-    ff_ask_query(&ask, "execution_id", given.execution_id);
-    ff_ask_query(&ask, "flow_id", given.flow_id);
-    ff_ask_query_i64(&ask, "limit", limit ? limit : FF_ABSENT_MS);
-    ff_ask_query_i64(&ask, "wait_ms", wait_ms ? wait_ms : FF_ABSENT_MS);
-    ask.wait_ms = ff_max_i64(ff_min_i64(wait_ms, FF_WAIT_MS_MAX), 0);
-    FF_TRY(ff_ask_get(&ask, reterr));
-    return ff_ask_take(&ask, &ff_answer_events, ret, reterr);
-}
-
 /* ---- the whole server --------------------------------------------------------------------------
  */
 

@@ -42,6 +42,7 @@ static const struct ff_calls remote_calls = {
     .cancel_where = ff_remote_cancel_where,
     .replay_where = ff_remote_replay_where,
     .events = ff_remote_events,
+    .subscribe = ff_remote_subscribe,
     .get = ff_remote_get,
     .wait = ff_remote_wait,
     .list = ff_remote_list,
@@ -107,6 +108,7 @@ ff_status ff_remote_open(const char *url, const struct ff_options *options,
 size_t ff_remote_close(struct ff_client *client, int64_t grace_ms)
 {
     (void)grace_ms; /* calls end by their own time limits, those that wait at once */
+    ff_remote_close_all(client->remote);
     ff_client_wait_for_calls(client);
     ff_remote_free(client->remote);
     ff_free(client);

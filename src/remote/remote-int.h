@@ -34,7 +34,14 @@ struct ff_trip {
 
 FF_MUST_CHECK ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **ret,
                                       struct ff_error *reterr);
+/* One more, or one less, who uses it. */
+struct ff_remote *ff_remote_ref(struct ff_remote *remote);
 void ff_remote_free(struct ff_remote *remote);
+/* Trips that only wait end with FF_CLOSED, now and later. */
+void ff_remote_close_all(struct ff_remote *remote);
+bool ff_remote_is_closed(const struct ff_remote *remote);
+/* Those who wait look whether their waiter is closed. */
+void ff_remote_wake(struct ff_remote *remote);
 /* FF_OK: the server has answered, whatever it says. FF_UNAVAILABLE, FF_TIMEOUT: it has not heard
  * us, or only been looked at. FF_OUTCOME_UNKNOWN: it may have done what was asked. */
 FF_MUST_CHECK ff_status ff_remote_trip(struct ff_remote *remote, struct ff_trip *trip,

@@ -3,8 +3,9 @@
  * transport.c -- bytes to the server and back, over connections that are kept.
  *
  * A handle of libcurl holds one connection and serves one call at a time; the free ones wait in a
- * list. A body is sent by a callback that cannot rewind: libcurl would otherwise send a request a
- * second time by itself when a kept connection breaks, and nobody could tell whether it was done
+ * list, and those at work are in another: whoever only waits is woken when nobody wants the answer
+ * any more. A body is sent by a callback that cannot rewind: libcurl would otherwise send a request
+ * a second time by itself when a kept connection breaks, and nobody could tell whether it was done
  * twice. Read first: src/remote/README.md. Tests: tests/conformance --store http. */
 #include "remote/remote-int.h"
 
@@ -15,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/str.h"
 
 #include "base/banned.h"
@@ -24,17 +26,21 @@
 #define IDLE_HANDLES_MAX  64
 #define CONNECTION_AGE_S  20 /* before the server closes it for being idle */
 #define AUTHORIZATION_MAX 4096
+#define POLL_MS           60000 /* nothing depends on it: libcurl knows its own times */
 
 struct handle {
+    struct ff_list_node link; /* in `idle` or `busy` */
     CURL *curl;
-    struct handle *next;
+    CURLM *multi; /* has its connection, and can be woken */
 };
 
 struct ff_remote {
     char *url; /* without the last '/' */
     struct curl_slist *headers;
+    _Atomic size_t users;
+    _Atomic bool closed; /* those who only wait give up */
     pthread_mutex_t lock;
-    struct handle *idle;
+    struct ff_list idle, busy;
     size_t idle_count;
 };
 
@@ -51,19 +57,45 @@ static void start_curl(void)
 static void handle_free(struct handle *handle)
 {
     curl_easy_cleanup(handle->curl);
+    curl_multi_cleanup(handle->multi);
     ff_free(handle);
+}
+
+struct ff_remote *ff_remote_ref(struct ff_remote *remote)
+{
+    atomic_fetch_add(&remote->users, 1);
+    return remote;
+}
+
+void ff_remote_close_all(struct ff_remote *remote)
+{
+    atomic_store(&remote->closed, true);
+    ff_remote_wake(remote);
+}
+
+bool ff_remote_is_closed(const struct ff_remote *remote)
+{
+    return atomic_load(&remote->closed);
+}
+
+void ff_remote_wake(struct ff_remote *remote)
+{
+    pthread_mutex_lock(&remote->lock);
+    FF_LIST_FOR_EACH(node, &remote->busy)
+    {
+        (void)curl_multi_wakeup(ff_list_item(node, struct handle, link)->multi);
+    }
+    pthread_mutex_unlock(&remote->lock);
 }
 
 void ff_remote_free(struct ff_remote *remote)
 {
-    if (!remote)
-        return;
-    while (remote->idle) {
-        struct handle *const handle = remote->idle;
+    struct ff_list_node *node;
 
-        remote->idle = handle->next;
-        handle_free(handle);
-    }
+    if (!remote || atomic_fetch_sub(&remote->users, 1) > 1)
+        return;
+    while ((node = ff_list_pop_front(&remote->idle)))
+        handle_free(ff_list_item(node, struct handle, link));
     curl_slist_free_all(remote->headers);
     pthread_mutex_destroy(&remote->lock);
     ff_free(remote->url);
@@ -127,7 +159,10 @@ ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **r
     FF_AUTO(ff_remote_freep) struct ff_remote *remote = ff_calloc(1, sizeof *remote);
     if (!remote)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
+    remote->users = 1;
     pthread_mutex_init(&remote->lock, NULL);
+    ff_list_init(&remote->idle);
+    ff_list_init(&remote->busy);
     while (len && url[len - 1] == '/')
         len--;
     remote->url = ff_malloc(len + 1);
@@ -146,26 +181,35 @@ ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **r
 /* ---- handles -----------------------------------------------------------------------------------
  */
 
+static struct handle *handle_new(void)
+{
+    struct handle *const handle = ff_calloc(1, sizeof *handle);
+
+    if (!handle)
+        return NULL;
+    handle->curl = curl_easy_init();
+    handle->multi = curl_multi_init();
+    if (handle->curl && handle->multi)
+        return handle;
+    handle_free(handle);
+    return NULL;
+}
+
 static struct handle *borrow(struct ff_remote *remote)
 {
+    struct ff_list_node *node;
     struct handle *handle;
 
     pthread_mutex_lock(&remote->lock);
-    handle = remote->idle;
-    if (handle) {
-        remote->idle = handle->next;
-        remote->idle_count--;
-    }
+    node = ff_list_pop_front(&remote->idle);
+    remote->idle_count -= node != NULL;
     pthread_mutex_unlock(&remote->lock);
-    if (handle)
-        return handle;
-    handle = ff_calloc(1, sizeof *handle);
-    if (handle)
-        handle->curl = curl_easy_init();
-    if (handle && !handle->curl) {
-        ff_free(handle);
-        handle = NULL;
-    }
+    handle = node ? ff_list_item(node, struct handle, link) : handle_new();
+    if (!handle)
+        return NULL;
+    pthread_mutex_lock(&remote->lock);
+    ff_list_push_back(&remote->busy, &handle->link);
+    pthread_mutex_unlock(&remote->lock);
     return handle;
 }
 
@@ -173,12 +217,12 @@ static void give_back(struct ff_remote *remote, struct handle *handle)
 {
     bool kept;
 
-    curl_easy_reset(handle->curl); /* its connection stays */
+    curl_easy_reset(handle->curl);
     pthread_mutex_lock(&remote->lock);
+    ff_list_remove(&handle->link);
     kept = remote->idle_count < IDLE_HANDLES_MAX;
     if (kept) {
-        handle->next = remote->idle;
-        remote->idle = handle;
+        ff_list_push_front(&remote->idle, &handle->link);
         remote->idle_count++;
     }
     pthread_mutex_unlock(&remote->lock);
@@ -233,16 +277,33 @@ static size_t on_write(char *from, size_t size, size_t count, void *ctx)
 }
 
 /* A claim that waits has been given nothing yet, and whoever looks changes nothing. */
-static int on_progress(void *ctx, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
-                       curl_off_t up)
+static bool is_unwanted(const struct ff_remote *remote, const struct ff_trip *trip)
 {
-    const struct ff_client *const client = ctx;
+    return trip->waiter && (atomic_load(&trip->waiter->closing) || ff_remote_is_closed(remote));
+}
 
-    (void)down_all;
-    (void)down;
-    (void)up_all;
-    (void)up;
-    return atomic_load(&client->closing) ? 1 : 0;
+/* As curl_easy_perform, but can be woken. */
+static CURLcode go(const struct ff_remote *remote, const struct handle *handle,
+                   const struct ff_trip *trip)
+{
+    CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    const CURLMsg *message;
+    int running = 1, left;
+
+    if (curl_multi_add_handle(handle->multi, handle->curl) != CURLM_OK)
+        return CURLE_OUT_OF_MEMORY;
+    while (running && !is_unwanted(remote, trip)) {
+        if (curl_multi_perform(handle->multi, &running) != CURLM_OK ||
+            (running && curl_multi_poll(handle->multi, NULL, 0, POLL_MS, NULL) != CURLM_OK)) {
+            code = CURLE_OUT_OF_MEMORY;
+            break;
+        }
+    }
+    while ((message = curl_multi_info_read(handle->multi, &left)))
+        if (message->msg == CURLMSG_DONE)
+            code = message->data.result;
+    (void)curl_multi_remove_handle(handle->multi, handle->curl);
+    return code;
 }
 
 /* Whether the server can have seen the request at all. */
@@ -262,7 +323,7 @@ static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *sta
 
     if (state->too_large)
         return ff_fail(reterr, FF_TOO_LARGE, "the answer has more than %d bytes", ANSWER_BYTES_MAX);
-    if (code == CURLE_OUT_OF_MEMORY || (code == CURLE_WRITE_ERROR && !was_sent(curl)))
+    if ((code == CURLE_OUT_OF_MEMORY || code == CURLE_WRITE_ERROR) && !was_sent(curl))
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for the call");
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return ff_fail(reterr, FF_CLOSED, "client is being closed");
@@ -278,9 +339,10 @@ static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *sta
     return FF_OUTCOME_UNKNOWN;
 }
 
-static ff_status perform(struct ff_remote *remote, CURL *curl, struct trip_state *state,
-                         struct ff_error *reterr)
+static ff_status perform(struct ff_remote *remote, const struct handle *handle,
+                         struct trip_state *state, struct ff_error *reterr)
 {
+    CURL *const curl = handle->curl;
     struct ff_trip *const trip = state->trip;
     const struct ff_str url = ff_arena_printf(state->arena, "%s%s", remote->url, trip->path);
     char why[CURL_ERROR_SIZE] = "";
@@ -298,18 +360,13 @@ static ff_status perform(struct ff_remote *remote, CURL *curl, struct trip_state
     (void)curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_write);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, state);
-    if (trip->waiter) {
-        (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-        (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-        (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, trip->waiter);
-    }
     if (trip->body.ptr) {
         (void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
         (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)trip->body.len);
         (void)curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_read);
         (void)curl_easy_setopt(curl, CURLOPT_READDATA, state);
     }
-    const CURLcode code = curl_easy_perform(curl);
+    const CURLcode code = go(remote, handle, trip);
     if (code != CURLE_OK)
         return explain(curl, code, state, why, reterr);
     (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &trip->http);
@@ -327,7 +384,7 @@ ff_status ff_remote_trip(struct ff_remote *remote, struct ff_trip *trip, struct 
 
     if (!handle)
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for a connection");
-    const ff_status status = perform(remote, handle->curl, &state, reterr);
+    const ff_status status = perform(remote, handle, &state, reterr);
     give_back(remote, handle);
     return status;
 }

@@ -59,7 +59,7 @@ FF_CONFORMANCE(event_retention, restored_log_jumps_and_says_so)
         last = next_event(t, sub)->event_id; /* acquired, success, and the worker */
     /* As if two more had been written to the copy that was lost. */
     (void)snprintf(beyond, sizeof beyond, "02%016llx", (unsigned long long)last + 2);
-    EXPECT_OK(t, ff_restored(t->url, &t->err));
+    EXPECT_OK(t, ff_restored(t->store->below[0] ? t->store->below : t->url, &t->err));
     event = next_event(t, sub);
     EXPECT_TEXT(t, "log", event->kind);
     EXPECT_TEXT(t, "reset", event->type);

@@ -14,6 +14,7 @@ FF_CONFORMANCE(store_admin, gc_removes_what_ended_and_nothing_else)
     const struct name waiting = given_submitted(t);
     int64_t removed = -1;
 
+    needs_store(t, "ff_gc");
     EXPECT_OK(t, ff_gc(t->client, FF_ABSENT_MS, &removed, &t->err));
     EXPECT_INT(t, 0, removed); /* it is kept for a week */
     EXPECT_OK(t, when_looked(t, done.id));
@@ -29,6 +30,7 @@ FF_CONFORMANCE(store_admin, a_healthy_store_gets_no_advice)
     struct ff_diagnosis diagnosis = {0};
     size_t seen = 0;
 
+    needs_store(t, "ff_doctor");
     EXPECT_OK(t, ff_doctor(t->client, &diagnosis, &t->err));
     for (size_t i = 0; i < diagnosis.count; i++) {
         const struct ff_check *const check = &diagnosis.items[i];

@@ -9,6 +9,8 @@ import threading
 import unittest
 import uuid
 
+from serving import Server
+
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
 PG = os.environ.get("FF_TEST_PG")
@@ -17,11 +19,11 @@ PG = os.environ.get("FF_TEST_PG")
 class Events:
     """The same on every store; the subclass names it."""
 
-    url = None
+    by, url = "FF_STORE", None
 
     def surroundings(self):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
-        clean["FF_STORE"] = self.url
+        clean[self.by] = self.url
         return clean
 
     def ff(self, *words, code=0):
@@ -141,6 +143,27 @@ class EventsOnPostgres(Events, unittest.TestCase):
         self.assertTrue(PG, "FF_TEST_PG is not set: run me through tests/run")
         self.url = f"{PG}&schema=events_{uuid.uuid4().hex[:12]}"
         self.ff("migrate")
+
+
+class EventsThroughAServer(Events, unittest.TestCase):
+    by = "FF_SERVER"
+
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.__exit__, None, None, None)
+        self.url = self.server.url
+
+    def test_following_outlives_the_server(self):
+        follower = self.start("events", "--follow", "--json", "--after", "start", "--kinds",
+                              "completion", "--limit", "2")
+        first = self.cancelled()
+        self.assertEqual(first, json.loads(follower.stdout.readline())["execution_id"])
+        self.server.kill()
+        self.assertEqual("disconnected", json.loads(follower.stdout.readline())["notice"])
+        self.server.start(f"127.0.0.1:{self.server.port}")
+        second = self.cancelled()
+        self.assertEqual(second, json.loads(follower.stdout.readline())["execution_id"])
+        self.assertEqual(0, follower.wait(timeout=60))
 
 
 if __name__ == "__main__":

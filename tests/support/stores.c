@@ -122,6 +122,7 @@ static bool server_new(struct test_store *store, char *why, size_t why_bytes)
         (void)ff_close(store->served, 0);
         return false;
     }
+    (void)snprintf(store->below, sizeof store->below, "%s", store->url);
     (void)snprintf(store->url, sizeof store->url, "%s", ff_server_url(store->server));
     return true;
 }

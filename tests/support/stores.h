@@ -21,6 +21,7 @@ typedef enum test_store_kind {
 struct test_store {
     test_store_kind kind;
     char url[1024];           /* what ff_open takes */
+    char below[1024];         /* HTTP: the same of the store behind the server */
     char path[512];           /* of the file, or the name of the memory store */
     char schema[64];          /* Postgres */
     struct ff_client *served; /* HTTP: the engine behind the server */
