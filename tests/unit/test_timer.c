@@ -40,7 +40,9 @@ static struct ff_task_ref given_claimed_for(int64_t ttl_ms)
     claim.lease_ttl_ms = ttl_ms;
     assert_int_equal(world_run(&w, FF_OP_EXECUTION_CLAIM, &claim, &out), FF_OK);
     assert_int_equal(out.task_count, 1);
-    return (struct ff_task_ref){out.tasks[0].id, out.tasks[0].lease_id, out.tasks[0].lease_epoch};
+    return (struct ff_task_ref){.id = out.tasks[0].id,
+                                .lease_id = out.tasks[0].lease_id,
+                                .lease_epoch = out.tasks[0].lease_epoch};
 }
 
 static struct ff_policy policy_with(int32_t max_retries, ff_lapse lapse)
