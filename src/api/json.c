@@ -54,7 +54,7 @@ ff_status ff_json_parse(struct ff_str text, json_t **ret_json, struct ff_error *
     if (ff_str_has_nul(text))
         return ff_fail(reterr, FF_INVALID, "JSON holds a NUL byte");
     if (too_deep(text))
-        return ff_fail(reterr, FF_INVALID, "JSON is nested deeper than %d", FF_JSON_DEPTH_MAX);
+        return ff_fail(reterr, FF_TOO_LARGE, "JSON is nested deeper than %d", FF_JSON_DEPTH_MAX);
     json_t *const json = json_loadb(text.ptr ? text.ptr : "", text.len,
                                     JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
     if (!json)

@@ -110,8 +110,9 @@ int ff_run_migrate(struct ff_cli *cli)
     struct ff_error error;
     int32_t from = 0, to = 0;
 
-    if (ff_cli_has(cli, FF_OPT_SERVER))
-        return ff_cli_usage(cli, "migrate works on a store, not through a server");
+    if (ff_cli_server(cli) || ff_cli_has(cli, FF_OPT_SERVER))
+        return ff_cli_usage(cli, "migrate works on a store, not through a server (FF_SERVER): "
+                                 "name it with --store");
     if (is_dry && ff_cli_has(cli, FF_OPT_RESTORED))
         return ff_cli_usage(cli, "only one of --dry-run and --restored");
     ff_status status = ff_migrate(ff_cli_store(cli), is_dry, &from, &to, &error);

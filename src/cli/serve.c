@@ -111,6 +111,25 @@ static int number_of(struct ff_cli *cli, const struct config *config, ff_opt opt
     return FF_EXIT_OK;
 }
 
+static int limit_options(struct ff_cli *cli, const struct config *config,
+                         struct ff_server_options *options)
+{
+    const struct {
+        ff_opt opt;
+        int64_t *value;
+    } all[] = {
+        {FF_OPT_BODY_MAX, &options->body_bytes_max},
+        {FF_OPT_BODIES_MAX, &options->bodies_bytes_max},
+        {FF_OPT_CONN_MAX, &options->connections_max},
+        {FF_OPT_SSE_COMMENT, &options->sse_comment_ms},
+    };
+    int code = FF_EXIT_OK;
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(all) && code == FF_EXIT_OK; i++)
+        code = number_of(cli, config, all[i].opt, 0, all[i].value);
+    return code;
+}
+
 static int log_options(struct ff_cli *cli, const struct config *config)
 {
     const char *const format = value_of(cli, config, FF_OPT_LOG);
@@ -276,9 +295,7 @@ int ff_run_serve(struct ff_cli *cli)
     if (code == FF_EXIT_OK)
         code = tls_options(cli, config, &options);
     if (code == FF_EXIT_OK)
-        code = number_of(cli, config, FF_OPT_BODY_MAX, 0, &options.body_bytes_max);
-    if (code == FF_EXIT_OK)
-        code = number_of(cli, config, FF_OPT_CONN_MAX, 0, &options.connections_max);
+        code = limit_options(cli, config, &options);
     if (code == FF_EXIT_OK)
         code = open_store(cli, config);
     if (code == FF_EXIT_OK) {

@@ -48,6 +48,39 @@ static bool head_fits(struct ff_request *request)
     return true;
 }
 
+struct repeats {
+    size_t hosts, lengths, encodings;
+};
+
+static enum MHD_Result count_name(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    struct repeats *const seen = ctx;
+
+    (void)kind;
+    (void)value;
+    seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    seen->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    seen->encodings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    return MHD_YES;
+}
+
+/* What a proxy in front of us may have read in another way than libmicrohttpd: somebody could slip
+ * a second request in. Nothing more is read from such a connection. */
+static bool head_is_sound(struct ff_request *request)
+{
+    struct repeats seen = {0};
+
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_name, &seen);
+    request->closes = seen.hosts > 1 || seen.lengths + seen.encodings > 1;
+    if (seen.hosts > 1)
+        return !ff_answer_fail(request, FF_INVALID, "Host", "there is more than one Host");
+    if (seen.lengths + seen.encodings > 1)
+        return !ff_answer_fail(request, FF_INVALID, "Content-Length",
+                               "the length of the body is told more than once");
+    return true;
+}
+
 static bool host_is_known(const struct ff_server *server, const char *host)
 {
     for (size_t i = 0; i < server->host_count; i++)
@@ -57,7 +90,7 @@ static bool host_is_known(const struct ff_server *server, const char *host)
         return true;
     /* Listening everywhere, the addresses are not known; a name that somebody made point here is
      * still refused. */
-    return server->any_address && strspn(host, "0123456789abcdef.:") == strlen(host);
+    return server->any_address && ff_host_is_address(host);
 }
 
 /* A page in a browser must not drive a local engine: neither by a name that was made to point here
@@ -157,8 +190,10 @@ static bool body_may_come(struct ff_request *request)
     if (header(request, MHD_HTTP_HEADER_CONTENT_ENCODING))
         return !ff_answer_fail(request, FF_UNSUPPORTED_TYPE, "Content-Encoding",
                                "a body must not be encoded");
-    if (length && ff_str_to_i64(ff_str_of(length), &bytes) &&
-        bytes > (int64_t)request->server->body_bytes_max)
+    if (!length || !ff_str_to_i64(ff_str_of(length), &bytes) || bytes < 0)
+        return true;
+    request->raw_max = (size_t)bytes;
+    if (request->raw_max > request->server->body_bytes_max)
         return !ff_answer_fail(request, FF_TOO_LARGE, "body",
                                "body of %" PRId64 " bytes, at most %zu are allowed", bytes,
                                request->server->body_bytes_max);
@@ -170,8 +205,8 @@ void ff_request_admit(struct ff_request *request)
     take_ids(request);
     if (request->conn->crowded)
         (void)ff_answer_fail(request, FF_OVERLOADED, NULL, "too many connections");
-    else if (head_fits(request) && place_is_right(request) && find_route(request) &&
-             is_allowed(request))
+    else if (head_fits(request) && head_is_sound(request) && place_is_right(request) &&
+             find_route(request) && is_allowed(request))
         (void)body_may_come(request);
 }
 
@@ -248,5 +283,5 @@ void ff_request_parse(struct ff_request *request)
     const struct ff_str text = request->raw.len ? request->raw : FF_STR("{}");
     const ff_status status = ff_json_parse(text, &request->body, &error);
     if (status != FF_OK)
-        (void)ff_answer_error(request, status, &error);
+        (void)ff_answer_fail(request, status, "body", "%s", error.message);
 }

@@ -34,7 +34,7 @@ bool ff_answer_response(struct ff_request *request, int status, struct MHD_Respo
     ff_answer_header(request, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     ff_answer_header(request, "X-Content-Type-Options", "nosniff");
     ff_answer_header(request, "X-Request-Id", request->id);
-    if (request->server->draining || request->conn->crowded)
+    if (request->server->draining || request->conn->crowded || request->closes)
         ff_answer_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
     return true;
 }

@@ -284,6 +284,13 @@ bool ff_host_split(struct ff_str text, char host[256], int *ret_port)
     return true;
 }
 
+bool ff_host_is_address(const char *host)
+{
+    struct in6_addr any;
+
+    return inet_pton(AF_INET, host, &any) == 1 || inet_pton(AF_INET6, host, &any) == 1;
+}
+
 bool ff_host_is_loopback(const char *host)
 {
     struct in_addr v4;

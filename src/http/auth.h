@@ -54,5 +54,6 @@ const char *ff_scope_name(unsigned scope);
  * (0: none). False: not a host. */
 FF_MUST_CHECK bool ff_host_split(struct ff_str text, char host[256], int *ret_port);
 bool ff_host_is_loopback(const char *host);
+bool ff_host_is_address(const char *host); /* not a name */
 
 #endif

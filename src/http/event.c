@@ -138,6 +138,11 @@ static bool never_mind(struct ff_request *request)
     return true; /* the next step sees that it is time to answer */
 }
 
+static bool log_is_away(struct ff_request *request)
+{
+    return ff_answer_fail(request, FF_UNAVAILABLE, NULL, "the log cannot be read in time");
+}
+
 /* Adds what has come to the page. */
 static ff_status gather(struct ff_request *request, bool *ret_all, struct ff_error *reterr)
 {
@@ -181,7 +186,7 @@ static bool page_step(struct ff_request *request)
                     request->gone || server->draining))
             return answer_page(request);
         if (!all && now_ms >= reading->until_mono_ms + server->client->timeout_ms)
-            return ff_answer_fail(request, FF_UNAVAILABLE, NULL, "the log cannot be read in time");
+            return log_is_away(request);
         if (ff_request_wait(request, never_mind,
                             all ? reading->until_mono_ms
                                 : reading->until_mono_ms + server->client->timeout_ms))
@@ -211,7 +216,9 @@ static bool stream_step(struct ff_request *request)
             break;
         if (request->gone || request->server->draining)
             return ff_answer_fail(request, FF_CLOSED, NULL, "the server is stopping");
-        if (ff_request_wait(request, never_mind, INT64_MAX))
+        if (ff_server_mono_ms(request->server) >= reading->until_mono_ms)
+            return log_is_away(request);
+        if (ff_request_wait(request, never_mind, reading->until_mono_ms))
             return false;
     }
     if (!text.len) { /* nothing to tell yet: who is cut off now goes on from here */
@@ -260,7 +267,9 @@ bool ff_handle_event_list(struct ff_request *request)
         return true;
     reading->is_sse = accept && strstr(accept, "text/event-stream");
     reading->limit = query.limit ? (size_t)query.limit : FF_LIST_DEFAULT;
-    reading->until_mono_ms = ff_server_mono_ms(request->server) + query.wait_ms;
+    reading->until_mono_ms =
+        ff_server_mono_ms(request->server) +
+        (reading->is_sse ? request->server->client->timeout_ms : query.wait_ms);
     request->state = reading;
     request->next = reading->is_sse ? stream_step : page_step;
     const ff_status status = follow(request, &query, reading, &error);

@@ -145,13 +145,33 @@ static int write_ended(const struct ff_request *request, const void *result, jso
     return 200;
 }
 
+/* After the wait, as it is now. */
+static bool answer_ended(struct ff_request *request)
+{
+    FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
+    struct ff_error error;
+    const ff_status status =
+        ff_flow_get(request->server->client, request->params[0], &list, &error);
+
+    if (status != FF_OK)
+        return ff_answer_error(request, status, &error);
+    const struct ff_flow_info *const flow = &list.items[0];
+    const struct ff_flow_cancelled now = {.state = flow->state,
+                                          .policy = flow->cancel_policy,
+                                          .reason = flow->cancel_reason,
+                                          .node_count = flow->node_count,
+                                          .ended_count = flow->ended_count};
+    return ff_answer_json(request, 200, ff_json_flow_cancelled(&now));
+}
+
 static bool await_end(struct ff_request *request)
 {
     struct ff_wait_query query;
 
     if (!ff_request_query(request, &ff_shape_wait_query, &query))
         return true;
-    return ff_request_await(request, request->params[0], true, query.wait_ms, ff_single_answer);
+    return ff_request_await(request, request->params[0], true, query.wait_ms,
+                            query.wait_ms ? answer_ended : ff_single_answer);
 }
 
 bool ff_handle_flow_cancel(struct ff_request *request)

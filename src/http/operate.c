@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "engine/engine.h"
 #include "http/handlers.h"
+#include "http/limits.h"
 #include "http/server-int.h"
 #include "http/single.h"
 
@@ -121,8 +122,6 @@ bool ff_handle_stats(struct ff_request *request)
 /* ---- health -----------------------------------------------------------------------------------
  */
 
-#define READY_MS 2000 /* a store that is slower than this is not one to send work to */
-
 bool ff_handle_livez(struct ff_request *request)
 {
     return ff_answer_bytes(request, 200, "text/plain; charset=utf-8", FF_STR("ok\n"));
@@ -140,10 +139,7 @@ static bool ready_verbose(struct ff_request *request, ff_status status,
     ff_json_put_bool(&made, "store_reachable", status == FF_OK);
     ff_json_put_text(&made, "problem", status == FF_OK ? NULL : error->message);
     ff_json_put_bool(&made, "schema_current", status != FF_SCHEMA);
-    ff_json_put_text(&made, "wake_up",
-                     facts->notify   ? "notify"
-                     : facts->shared ? "polling"
-                                     : "in process");
+    ff_json_put_text(&made, "wake_up", ff_wake_up_name(facts));
     ff_json_put_text(&made, "log", facts->serial_log ? "serial" : "concurrent");
     ff_json_put_bool(&made, "pooler", facts->pooler);
     ff_json_put_text(&made, "warnings", facts->warnings[0] ? facts->warnings : NULL);
@@ -160,7 +156,7 @@ bool ff_handle_readyz(struct ff_request *request)
 
     if (!ff_request_query(request, &ff_shape_verbose_query, &query))
         return true;
-    const ff_status status = ff_ping(request->server->client, READY_MS, &error);
+    const ff_status status = ff_ping(request->server->client, FF_HTTP_READY_MS, &error);
     if (query.verbose)
         return ready_verbose(request, status, &error);
     if (status != FF_OK)

@@ -65,6 +65,12 @@ struct ff_request *ff_request_new(struct ff_server *server, struct ff_link *conn
     return request;
 }
 
+/* What counts against FF_HTTP_BODIES_BYTES_MAX: large bodies never keep out small ones. */
+static size_t counted(size_t cap)
+{
+    return cap > FF_HTTP_BODY_FREE_BYTES ? cap : 0;
+}
+
 void ff_request_free(struct ff_request *request)
 {
     if (!request)
@@ -77,6 +83,7 @@ void ff_request_free(struct ff_request *request)
         MHD_destroy_response(request->response);
     json_decref(request->body);
     json_decref(request->query);
+    atomic_fetch_sub(&request->server->body_bytes, counted(request->raw_cap));
     ff_arena_done(&request->arena);
     ff_free(request);
 }
@@ -94,22 +101,40 @@ static enum MHD_Result send_answer(struct ff_request *request)
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
 }
 
+int64_t ff_request_body_ms(size_t received)
+{
+    return FF_HTTP_BODY_MS + (int64_t)received / FF_HTTP_RATE;
+}
+
+static bool there_is_room(struct ff_server *server, size_t cap, size_t before)
+{
+    const size_t more = counted(cap) - counted(before);
+
+    if (atomic_fetch_add(&server->body_bytes, more) + more <= server->bodies_bytes_max)
+        return true;
+    atomic_fetch_sub(&server->body_bytes, more);
+    return false;
+}
+
 static bool keep(struct ff_request *request, const char *data, size_t bytes)
 {
-    const size_t max = request->server->body_bytes_max;
+    const size_t max = request->raw_max ? request->raw_max : request->server->body_bytes_max;
     const size_t need = request->raw.len + bytes;
 
     if (need > max)
         return ff_answer_fail(request, FF_TOO_LARGE, "body", "body has more than %zu bytes", max);
     if (need > request->raw_cap) {
         const size_t cap = ff_min_size(ff_max_size(need, 2 * request->raw_cap), max);
+
+        if (!there_is_room(request->server, cap, request->raw_cap))
+            return ff_answer_fail(request, FF_OVERLOADED, "body",
+                                  "too many large bodies are under way");
         char *const bigger = ff_arena_grow(&request->arena, (char *)(uintptr_t)request->raw.ptr,
                                            request->raw_cap, cap);
-
+        request->raw_cap = cap;
         if (!bigger)
             return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the body");
         request->raw.ptr = bigger;
-        request->raw_cap = cap;
     }
     memcpy((char *)(uintptr_t)request->raw.ptr + request->raw.len, data, bytes);
     request->raw.len = need;
@@ -130,10 +155,23 @@ static void run_step(struct ff_step *step)
 
 static void to_pool(struct ff_request *request)
 {
-    const bool looks = request->route->flags & FF_ROUTE_LOOKS || request->looks;
+    struct ff_server *const server = request->server;
+    const unsigned flags = request->route->flags;
 
     request->step.run = run_step;
-    ff_pool_add(looks ? request->server->look : request->server->work, &request->step);
+    ff_pool_add(flags & FF_ROUTE_HEALTH                    ? server->health
+                : flags & FF_ROUTE_LOOKS || request->looks ? server->look
+                                                           : server->work,
+                &request->step);
+}
+
+/* Whoever sends goes on having time, by the rate it must manage. */
+static void allow_body(struct ff_request *request)
+{
+    const int64_t passed_ms = ff_server_mono_ms(request->server) - request->body_since_mono_ms;
+    const int64_t all_ms = ff_request_body_ms(request->raw.len + request->dropped);
+
+    ff_link_allow(request->server, request->conn, ff_max_i64(all_ms - passed_ms, 0));
 }
 
 enum MHD_Result ff_request_data(struct ff_request *request, const char *method, const char *data,
@@ -143,8 +181,8 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
     case FF_REQUEST_HEAD:
         (void)snprintf(request->method, sizeof request->method, "%s", method);
         request->stage = FF_REQUEST_BODY;
-        ff_link_allow(request->server, request->conn,
-                      FF_HTTP_BODY_MS + (int64_t)request->server->body_bytes_max / FF_HTTP_RATE);
+        request->body_since_mono_ms = ff_server_mono_ms(request->server);
+        allow_body(request);
         ff_request_admit(request);
         return MHD_YES;
     case FF_REQUEST_BODY:
@@ -153,6 +191,7 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
                 (void)keep(request, data, *data_bytes);
             request->dropped += request->response ? *data_bytes : 0;
             *data_bytes = 0;
+            allow_body(request);
             return request->dropped > FF_HTTP_DRAIN_BYTES_MAX ? MHD_NO : MHD_YES;
         }
         if (request->response)

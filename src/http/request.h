@@ -60,7 +60,9 @@ struct ff_request {
     const struct ff_token *token; /* NULL: everybody may do everything */
     json_t *query;
     struct ff_str raw; /* the body */
-    size_t raw_cap, dropped;
+    size_t raw_cap, raw_max, dropped;
+    int64_t body_since_mono_ms;
+    bool closes;  /* its connection ends with the answer */
     json_t *body; /* NULL: none */
     char id[FF_REQUEST_ID_BYTES];
     char trace_id[33]; /* empty: none */
@@ -138,6 +140,8 @@ struct ff_request *ff_request_new(struct ff_server *server, struct ff_link *conn
 void ff_request_free(struct ff_request *request);
 enum MHD_Result ff_request_data(struct ff_request *request, const char *method, const char *data,
                                 size_t *data_bytes);
+/* How long a client may take for a body of which so much has come, and still is not all. */
+int64_t ff_request_body_ms(size_t received);
 /* The request has been answered, or its connection has broken. */
 void ff_request_over(struct ff_request *request, bool delivered);
 

@@ -21,11 +21,12 @@ typedef enum ff_route_id {
     FF_ROUTE_COUNT
 } ff_route_id;
 
-#define FF_ROUTE_PLAIN 0u
-#define FF_ROUTE_LOOKS 1u /* asks the store on its own thread */
-#define FF_ROUTE_KEYED 2u /* takes an Idempotency-Key */
-#define FF_ROUTE_WHOLE 4u /* about the whole server: not for tokens with namespaces */
-#define FF_ROUTE_QUIET 8u /* asked every second: not logged when it goes well */
+#define FF_ROUTE_PLAIN  0u
+#define FF_ROUTE_LOOKS  1u  /* asks the store on its own thread */
+#define FF_ROUTE_KEYED  2u  /* takes an Idempotency-Key */
+#define FF_ROUTE_WHOLE  4u  /* about the whole server: not for tokens with namespaces */
+#define FF_ROUTE_QUIET  8u  /* asked every second: not logged when it goes well */
+#define FF_ROUTE_HEALTH 16u /* has threads of its own: answers whatever the others wait for */
 
 struct ff_route {
     const char *name; /* "execution_submit": the operation's id */

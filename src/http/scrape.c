@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/async.h"
 #include "api/client.h"
 #include "base/clock.h"
 #include "base/macros.h"
@@ -79,7 +80,9 @@ static void add_lanes(struct ff_strbuf *out, struct ff_server *server)
 {
     FF_AUTO(ff_answer_free) struct ff_lane_list list = {0};
     const int64_t now_ms = ff_clock_real_ms(&server->clock);
-    const bool is_there = ff_lanes(server->client, &list, NULL) == FF_OK;
+    /* A store that is away would keep the scrape waiting for everything else, too. */
+    const bool is_there = ff_ping(server->client, FF_HTTP_READY_MS, NULL) == FF_OK &&
+                          ff_lanes(server->client, &list, NULL) == FF_OK;
     const size_t count = ff_min_size(list.count, FF_HTTP_METRIC_LANES_MAX);
 
     ff_metric_one(out, "ff_store_up", "gauge", "1 if the store answered just now.", is_there);

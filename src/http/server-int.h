@@ -37,9 +37,11 @@ struct ff_server {
     size_t host_count;
     const char *url;
     bool any_address, is_tls;
-    size_t body_bytes_max, connections_max;
+    size_t body_bytes_max, bodies_bytes_max, connections_max;
+    int64_t sse_comment_ms;
+    _Atomic size_t body_bytes; /* of bodies that count against the maximum */
     struct MHD_Daemon *daemon;
-    struct ff_pool *work, *look;
+    struct ff_pool *work, *look, *health;
     struct ff_clock clock;
     struct ff_metrics metrics;
     pthread_mutex_t lock;

@@ -274,6 +274,10 @@ static ff_status keep_options(struct ff_server *server, const struct ff_server_o
     server->is_tls = options->tls_cert.ptr != NULL;
     server->body_bytes_max =
         options->body_bytes_max ? (size_t)options->body_bytes_max : FF_HTTP_BODY_BYTES_MAX;
+    server->bodies_bytes_max =
+        options->bodies_bytes_max ? (size_t)options->bodies_bytes_max : FF_HTTP_BODIES_BYTES_MAX;
+    server->sse_comment_ms =
+        options->sse_comment_ms ? options->sse_comment_ms : FF_HTTP_SSE_COMMENT_MS;
     server->connections_max =
         options->connections_max ? (size_t)options->connections_max : FF_HTTP_CONNECTIONS_MAX;
     server->hosts = ff_arena_array(&server->arena, options->host_count + 1, sizeof(char *));
@@ -310,6 +314,8 @@ ff_status ff_server_new(const struct ff_server_options *options, struct ff_serve
         status = ff_pool_new("ff-work", FF_HTTP_WORK_THREADS, &server->work, reterr);
     if (status == FF_OK)
         status = ff_pool_new("ff-look", FF_HTTP_LOOK_THREADS, &server->look, reterr);
+    if (status == FF_OK)
+        status = ff_pool_new("ff-health", FF_HTTP_HEALTH_THREADS, &server->health, reterr);
     if (status == FF_OK)
         status = ff_watch_start(server, reterr);
     if (status == FF_OK)
@@ -350,6 +356,7 @@ void ff_server_free(struct ff_server *server)
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     ff_watch_stop(server);
+    ff_pool_free(server->health);
     ff_pool_free(server->look);
     ff_pool_free(server->work);
     pthread_mutex_destroy(&server->lock);

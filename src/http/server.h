@@ -18,7 +18,9 @@ struct ff_server_options {
     const struct ff_tokens *tokens;  /* never NULL; empty: all may do all, on loopback only */
     struct ff_str tls_cert, tls_key; /* PEM, with a NUL behind; ptr NULL: no TLS */
     int64_t body_bytes_max;          /* 0: FF_HTTP_BODY_BYTES_MAX */
+    int64_t bodies_bytes_max;        /* 0: FF_HTTP_BODIES_BYTES_MAX */
     int64_t connections_max;         /* 0: FF_HTTP_CONNECTIONS_MAX */
+    int64_t sse_comment_ms;          /* 0: FF_HTTP_SSE_COMMENT_MS */
 };
 
 struct ff_server;

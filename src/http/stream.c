@@ -37,6 +37,7 @@ struct ff_stream {
     bool making;    /* somebody makes one; implies suspended */
     bool ready;     /* the follower has something */
     bool over;      /* the stream ends after this piece */
+    bool quiet;     /* it has been silent: the next piece says at least how far it is */
     int64_t sent_mono_ms;
     int64_t cursor, told; /* how far it is, and how far the client knows */
 };
@@ -80,6 +81,17 @@ ff_status ff_stream_text(struct ff_arena *arena, const struct ff_followed *taken
 /* ---- making pieces, on a pool -----------------------------------------------------------------
  */
 
+/* What a stream that was silent says: nothing, but how far it is. */
+static struct ff_str place_text(struct ff_stream *stream)
+{
+    char cursor[FF_EVENT_CURSOR_BYTES];
+
+    if (stream->told == stream->cursor)
+        return FF_STR(": \n\n");
+    ff_event_cursor(stream->cursor, cursor);
+    return ff_arena_printf(&stream->arena, ": \nid: %s\n\n", cursor);
+}
+
 static void make_piece(struct ff_stream *stream)
 {
     struct ff_followed taken = {0};
@@ -96,8 +108,10 @@ static void make_piece(struct ff_stream *stream)
     if (status == FF_OK) {
         stream->cursor = taken.cursor;
         stream->ready = stream->ready || taken.more;
-        if (taken.count || taken.notice != FF_NOTICE_NONE)
-            stream->told = taken.cursor;
+        if (stream->quiet && !text.len)
+            stream->piece = place_text(stream);
+        stream->quiet = false;
+        stream->told = stream->piece.len ? taken.cursor : stream->told;
     } else {
         stream->over = true; /* the client comes back with the cursor it has */
     }
@@ -228,28 +242,21 @@ bool ff_answer_stream(struct ff_request *request, struct ff_follow *follow, stru
 /* ---- looking after them, on the watcher's thread ----------------------------------------------
  */
 
-/* What a stream that was silent says: nothing, but how far it is. */
+/* One that has been silent for long makes a piece; one that ends is only to be woken. */
 static bool nudge(struct ff_stream *stream, int64_t now_ms, bool is_over)
 {
-    char cursor[FF_EVENT_CURSOR_BYTES];
+    const int64_t silent_ms = now_ms - stream->sent_mono_ms;
     bool resumes = false;
 
     pthread_mutex_lock(&stream->lock);
-    if (is_over)
-        stream->over = true;
-    if (stream->suspended && !stream->making &&
-        (is_over || now_ms - stream->sent_mono_ms >= FF_HTTP_SSE_COMMENT_MS)) {
-        ff_arena_reset(&stream->arena);
-        stream->at = 0;
-        if (stream->told != stream->cursor) {
-            ff_event_cursor(stream->cursor, cursor);
-            stream->piece = ff_arena_printf(&stream->arena, ": \nid: %s\n\n", cursor);
-            stream->told = stream->cursor;
-        } else {
-            stream->piece = FF_STR(": \n\n");
-        }
+    stream->over = stream->over || is_over;
+    if (stream->suspended && !stream->making && is_over) {
         stream->suspended = false;
         resumes = true;
+    } else if (stream->suspended && !stream->making &&
+               silent_ms >= stream->request->server->sse_comment_ms) {
+        stream->quiet = true;
+        start_making(stream);
     }
     pthread_mutex_unlock(&stream->lock);
     return resumes;

@@ -107,9 +107,9 @@ static ff_status send_part(struct ff_client *client, const struct bulk *bulk, st
                            const void *items, size_t count, void *results, struct ff_error *reterr)
 {
     FF_AUTO(ff_ask_done) struct ff_ask ask = {0};
-    json_t *const array = json_array();
 
     FF_TRY(ff_ask_init(&ask, client, bulk->path, reterr));
+    json_t *const array = json_array();
     if (!array || write_part(bulk, part, items, count, results, array) != FF_OK) {
         json_decref(array);
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu items", count);
@@ -137,11 +137,20 @@ static ff_status check(const struct bulk *bulk, const void *items, size_t count,
     return FF_OK;
 }
 
+/* Unless it has an error of its own. */
+static void fail_item(struct ff_item_head *head, ff_status status, const struct ff_error *error)
+{
+    if (head->status != FF_OK)
+        return;
+    head->status = status;
+    head->error = *error;
+}
+
 static ff_status bulk_call(struct ff_client *client, const struct bulk *bulk, const void *items,
                            size_t count, void *results, struct ff_error *reterr)
 {
     ff_status answer = FF_OK;
-    struct ff_error error;
+    struct ff_error error = {0};
 
     FF_TRY(check(bulk, items, count, results, reterr));
     struct part *const part = ff_calloc(1, sizeof *part);
@@ -150,26 +159,17 @@ static ff_status bulk_call(struct ff_client *client, const struct bulk *bulk, co
     memset(results, 0, count * bulk->result_bytes);
     for (; part->from < count; part->from = part->end) {
         const ff_status status = send_part(client, bulk, part, items, count, results, &error);
-        const bool is_first = part->from == 0;
 
         if (status == FF_OK)
             continue;
+        if (status == FF_NO_MEMORY) /* nothing of this part was sent, nor will be of the next */
+            part->end = count;
         /* Nothing was accepted, and there is one answer for all; later it is each item's. */
-        if (is_first && part->end >= count && status != FF_OUTCOME_UNKNOWN) {
-            ff_free(part);
-            if (reterr)
-                *reterr = error;
-            return status;
-        }
-        for (size_t i = 0; i < part->count; i++) {
-            struct ff_item_head *const head = head_of(bulk, results, part->places[i]);
-
-            head->status = status;
-            head->error = error;
-        }
+        if (part->from == 0 && part->end >= count && status != FF_OUTCOME_UNKNOWN)
+            answer = status;
+        for (size_t i = part->from; i < part->end; i++)
+            fail_item(head_of(bulk, results, i), status, &error);
         answer = status == FF_OUTCOME_UNKNOWN ? status : answer;
-        if (!part->end || part->end == part->from)
-            break;
     }
     ff_free(part);
     if (answer != FF_OK && reterr)

@@ -11,10 +11,13 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/encode.h"
 #include "base/failpoint.h"
+#include "base/random.h"
 
 #include "base/banned.h"
 
+#define RUN_BYTES     8    /* of the name of this run in request ids */
 #define CLAIM_WAIT_MS 1000 /* how long a claim waits for work, and a stop for the claim */
 
 /* How many tasks to ask for, with the lock; 0: not now. Batches form because it asks again only
@@ -91,15 +94,21 @@ void *ff_worker_claims(void *arg)
 {
     struct ff_worker *const worker = arg;
     struct ff_claim_request request = worker->request;
-    char request_id[32];
+    const struct ff_random random = ff_random_system();
+    char run[2 * RUN_BYTES + 1], request_id[64];
+    uint8_t bytes[RUN_BYTES];
     size_t count;
+
+    /* Another process may have had the same instance id, and numbered its claims as we do. */
+    ff_random_bytes(&random, bytes, sizeof bytes);
+    ff_hex_encode(bytes, sizeof bytes, run);
 
     request.wait_ms = CLAIM_WAIT_MS;
     request.request_id = request_id;
     for (int64_t number = 1; (count = wait_for_room(worker)) > 0; number++) {
         struct ff_haul *const haul = ff_calloc(1, sizeof *haul);
 
-        (void)snprintf(request_id, sizeof request_id, "claim-%" PRId64, number);
+        (void)snprintf(request_id, sizeof request_id, "claim-%s-%" PRId64, run, number);
         request.max = (int32_t)count;
         if (!haul || !claim(worker, &request, haul)) {
             if (!haul) {

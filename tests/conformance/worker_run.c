@@ -259,6 +259,30 @@ FF_CONFORMANCE(worker_run, progress_is_seen_while_it_runs)
     WAIT_UNTIL(t, is_in_state(t, name.id, "completed"));
 }
 
+/* Two processes, or one that was started again, under the instance id that their user gave them. */
+FF_CONFORMANCE(worker_run, who_has_the_same_name_gets_tasks_of_its_own)
+{
+    struct ff_worker_options options = crew_options();
+    struct crew *first, *second;
+
+    options.threads = 1;
+    options.worker_instance_id = "mine";
+    first = given_crew(t, &options);
+    second = given_crew(t, &options);
+    given_handler(t, first, "work", tell_progress);
+    given_handler(t, second, "work", nothing);
+    const struct name a = given_submitted(t);
+    when_crew_starts(t, first);
+    WAIT_UNTIL(t, first->begun == 1);
+    when_crew_starts(t, second);
+    const struct name b = given_submitted(t);
+    WAIT_UNTIL(t, is_in_state(t, b.id, "completed"));
+    EXPECT_STATE(t, a.id, "active");
+    EXPECT_INT(t, 1, crew_stats(second).claimed);
+    first->go = true;
+    WAIT_UNTIL(t, is_in_state(t, a.id, "completed"));
+}
+
 /* ---- what makes no sense ---- */
 
 FF_CONFORMANCE(worker_run, a_claim_that_is_refused_ends_the_run_with_its_error)

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -33,6 +34,54 @@ def wait_for(what, condition, seconds=DEADLINE_S):
 def postgres_url():
     """A schema of its own on the private server."""
     return f"{PG}{'&' if '?' in PG else '?'}schema=e2e_{uuid.uuid4().hex[:12]}"
+
+
+class Proxy:
+    """In front of the private Postgres; frozen, nothing comes through any more."""
+
+    def __init__(self):
+        self.dir = tempfile.TemporaryDirectory(dir="/tmp")
+        parts = urllib.parse.urlsplit(PG)
+        query = dict(urllib.parse.parse_qsl(parts.query))
+        name = f".s.PGSQL.{query.get('port', '5432')}"
+        self.behind = os.path.join(query["host"], name)
+        query.update(host=self.dir.name, schema=f"e2e_{uuid.uuid4().hex[:12]}")
+        self.url = parts._replace(query=urllib.parse.urlencode(query)).geturl()
+        self.flows = threading.Event()
+        self.flows.set()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(os.path.join(self.dir.name, name))
+        self.listener.listen(100)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(self.behind)
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self.pump, args=(source, sink), daemon=True).start()
+
+    def pump(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.flows.wait()
+                sink.sendall(data)
+        except OSError:
+            pass
+        for one in (source, sink):
+            one.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        self.flows.set()
+        self.listener.close()
+        self.dir.cleanup()
 
 
 class Answer:
@@ -94,7 +143,7 @@ class Client:
 class Server:
     """ff serve on a port of its own; stopped by its context."""
 
-    def __init__(self, store=None, args=(), env=None, tokens=None):
+    def __init__(self, store=None, args=(), env=None, tokens=None, listen="127.0.0.1:0"):
         self.dir = tempfile.TemporaryDirectory(dir=os.environ.get("FF_TEST_TMP"))
         self.store = store or "sqlite:" + os.path.join(self.dir.name, "ff.db")
         self.args = list(args)
@@ -110,7 +159,7 @@ class Server:
         self.process = None
         self.port = None
         self.clients = []
-        self.start()
+        self.start(listen)
 
     def start(self, listen="127.0.0.1:0"):
         with open(self.log_path, "ab") as log:

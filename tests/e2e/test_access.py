@@ -272,6 +272,69 @@ class Hostile(unittest.TestCase):
                 http.close()
             self.assertEqual(431, http.get("/livez?x=" + "x" * 3000).status)
 
+    def test_nested_too_deep_is_too_large(self):
+        with Server(args=["--log-level", "warn"]) as server:
+            http = server.client()
+            for depth, status in ((63, 201), (64, 413)):
+                raw = b'{"kind": "k", "input": %s1%s}' % (b"[" * depth, b"]" * depth)
+                answer = http.post("/v1/executions", raw=raw)
+                self.assertEqual(status, answer.status, answer)
+            self.assertEqual(("too_large", "body"), (answer.json["code"], answer.json["field"]))
+            self.assertIn("64", answer.json["detail"])
+
+    def test_large_bodies_have_a_limit_together(self):
+        head = ("POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n"
+                "Content-Type: application/json\r\n\r\n").encode()
+        with Server(args=["--bodies-bytes-max", "1000000", "--log-level", "warn"]) as server:
+            http = server.client()
+            large = json.dumps({"kind": "k", "input": "x" * 700000}).encode()
+            self.assertEqual(201, http.post("/v1/executions", raw=large).status)
+            with self.connect(server) as one:
+                one.sendall(head + b" " * 600000)
+                answer = wait_for("no room", lambda: (lambda a: a if a.status == 503 else None)(
+                    http.post("/v1/executions", raw=large)))
+                self.assertEqual(("overloaded", True, "1"),
+                                 (answer.json["code"], answer.json["retryable"],
+                                  answer.headers["Retry-After"]))
+                self.assertEqual(201, http.post("/v1/executions", {
+                    "kind": "k", "input": "x" * 50000}).status, "small ones have room")
+            wait_for("room again",
+                     lambda: http.post("/v1/executions", raw=large).status == 201)
+
+    def test_what_can_be_read_in_two_ways_is_refused(self):
+        body = b'{"kind": "k"}'
+        chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        length = b"Content-Length: %d\r\n" % len(body)
+        coded = b"Transfer-Encoding: chunked\r\n"
+        host = b"Host: localhost\r\n"
+        with Server(args=["--log-level", "warn"]) as server:
+            for head, sent, status in ((host + length, body, b"201"),
+                                       (host + coded, chunked, b"201"),
+                                       (host + host + length, body, b"400"),
+                                       (host + b"Host: 127.0.0.1\r\n" + length, body, b"400"),
+                                       (host + length + coded, chunked, b"400"),
+                                       (host + coded + length, chunked, b"400"),
+                                       (host + length + length, body, b"400")):
+                with self.connect(server) as one:
+                    one.sendall(b"POST /v1/executions HTTP/1.1\r\nContent-Type: application/json"
+                                b"\r\n" + head + b"\r\n" + sent)
+                    answer = one.recv(65536)
+                    self.assertEqual(status, answer.split(b" ")[1], (head, answer))
+                    if status == b"400":
+                        self.assertIn(b"application/problem+json", answer)
+                        while answer:
+                            answer = one.recv(65536)
+
+    def test_listening_everywhere_names_are_still_checked(self):
+        tokens = f"a {ADMIN} admin\n"
+        server = Server(tokens=tokens, listen="0.0.0.0:0")
+        with server:
+            http = server.client(ADMIN)
+            for host, status in (("127.0.0.1", 200), ("10.1.2.3:9090", 200), ("[::1]", 200),
+                                 ("[fe80::1]:80", 200), ("abc.de", 421), ("face", 421),
+                                 ("dead.beef", 421), ("1.2.3", 421), ("a:b", 421)):
+                self.assertEqual(status, http.get("/v1/lanes", headers={"Host": host}).status, host)
+
     def test_garbage_is_answered_or_cut(self):
         with Server(args=["--log-level", "warn"]) as server:
             for raw in (b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", b"\r\n" * 100,

@@ -242,6 +242,13 @@ class Cli(Ff):
         self.assertEqual(said["from"], said["to"])
         self.ff("migrate", "--dry-run")
 
+    def test_migrate_is_not_for_servers(self):
+        for words, env in ((["--server", "http://localhost:1"], None),
+                           ([], {"FF_SERVER": "http://localhost:1"})):
+            _, err = self.run_ff("migrate", *words, code=2, env=env)
+            self.assertIn("works on a store", err)
+        self.ff("migrate", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
+
     def test_migrate_dry_run_changes_nothing(self):
         # It used to migrate an empty store and to report from == to.
         url = self.empty_url()
@@ -271,6 +278,10 @@ class SqliteCli(OnSqlite, Cli, unittest.TestCase):
     def test_default_store_is_in_this_directory(self):
         self.ff("submit", "--kind", "k", env={"FF_STORE": ""})
         self.assertTrue(os.path.exists(os.path.join(self.dir.name, "flowfabric.db")))
+
+    def test_doctor_knows_how_others_are_heard(self):
+        told = {check["name"]: check["value"] for check in self.ff_json("doctor")["checks"]}
+        self.assertEqual("data_version", told["wake_up"], "SQLite has no NOTIFY")
 
     def test_a_bad_url_is_refused(self):
         self.run_ff("ls", "--store", "mysql://x", code=2)

@@ -3,9 +3,10 @@
 
 import http.client
 import threading
+import time
 import unittest
 
-from serving import PG, Server, in_thread, postgres_url, wait_for
+from serving import PG, Proxy, Server, in_thread, postgres_url, wait_for
 
 
 class Cluster(unittest.TestCase):
@@ -26,6 +27,31 @@ class Cluster(unittest.TestCase):
             thread.join()
             self.assertEqual([made], [t["execution_id"] for t in got[0].json["tasks"]])
             self.assertGreater(one.metric("ff_claim_wakeups_total"), before)
+
+    def test_a_store_that_hangs_is_told(self):
+        with Proxy() as proxy, Server(store=proxy.url, args=["--log-level", "warn"]) as server:
+            http = server.client()
+            self.assertEqual(200, http.get("/readyz").status)
+            proxy.flows.clear()
+            stream = in_thread(lambda: server.client().get(
+                "/v1/events", headers={"Accept": "text/event-stream"}))
+            readers = [in_thread(server.client().get, "/v1/executions") for _ in range(8)]
+            wait_for("eight that wait", lambda: int(http.get(
+                "/metrics").body.split(b"\nff_http_connections ")[1].split()[0]) >= 9)
+            begun = time.monotonic()
+            self.assertEqual(200, http.get("/livez").status)
+            self.assertEqual(503, http.get("/readyz").status)
+            self.assertIn([], [got for _, got in readers], "others still wait for the store")
+            answer = http.get("/metrics")
+            print(f"\n  health beside a store that hangs: {time.monotonic() - begun:.1f} s")
+            self.assertIn("\nff_store_up 0\n", answer.body.decode())
+            stream[0].join()
+            self.assertEqual((503, "unavailable"), (stream[1][0].status,
+                                                    stream[1][0].json["code"]))
+            proxy.flows.set()
+            for thread, _ in readers:
+                thread.join()
+            wait_for("ready again", lambda: http.get("/readyz").status == 200)
 
     def test_one_killed_under_load_loses_nothing(self):
         url = postgres_url()

@@ -152,6 +152,18 @@ class Events(unittest.TestCase):
         self.assertEqual(made, again.next()[2]["execution_id"])
         again.close()
 
+    def test_a_quiet_stream_says_how_far_it_is(self):
+        with Server(args=["--sse-comment-ms", "200", "--log-level", "warn"]) as server:
+            http = server.client()
+            stream = Stream(server.port, "/v1/events?kinds=flow")
+            first = stream.place()
+            made = http.post("/v1/executions", {"kind": "k"})
+            self.assertEqual(200, http.post(made.headers["Location"] + "/cancel").status)
+            end = http.get("/v1/events").json["cursor"]
+            self.assertGreater(end, first)
+            wait_for("the stream is at the end", lambda: stream.place() >= end)
+            stream.close()
+
     def test_waiting_for_an_end(self):
         made = self.http.post("/v1/executions", {"kind": "k", "lane": self.ns}).json
         link = "/v1/executions/" + made["execution_id"].replace("{", "").replace("}", "")
@@ -203,7 +215,9 @@ class Events(unittest.TestCase):
                                                 "edges": [{"from": "a", "to": "b"}]})
         self.assertEqual(200, again.status, again)
         done = self.http.post(link + "/cancel?wait_ms=20000", {"reason": "enough"})
-        self.assertEqual((200, "cancelled"), (done.status, done.json["state"]), done)
+        self.assertEqual((200, "cancelled", 2, 2),
+                         (done.status, done.json["state"], done.json["node_count"],
+                          done.json["ended_count"]), done)
         self.assertEqual({"cancelled": 2}, self.http.get(link).json["counts"])
         self.assertEqual(404, self.http.get(
             "/v1/flows/00000000-0000-7000-8000-000000000000").status)

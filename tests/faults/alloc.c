@@ -26,12 +26,14 @@
 static atomic_bool armed, lasting;
 static atomic_llong left; /* until the one that fails */
 static atomic_llong failures;
+static atomic_bool only_mine; /* a server in this process goes on having memory */
+static _Thread_local bool mine;
 
 static bool is_refused(void)
 {
     long long now;
 
-    if (!atomic_load(&armed))
+    if (!atomic_load(&armed) || (atomic_load(&only_mine) && !mine))
         return false;
     now = atomic_fetch_sub(&left, 1);
     if (now != 1 && (now > 0 || !atomic_load(&lasting)))
@@ -310,9 +312,55 @@ static void opening(struct test *t)
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
 }
 
+/* ---- through a server ---- */
+
+#define LARGE       ((size_t)1 << 20)
+#define LARGE_COUNT 5 /* more than one request holds */
+
+/* What is told to have been done has been done, also of a call that became several requests. */
+static bool remote_once(struct test *t, struct ff_client *remote, long long n, const char *input)
+{
+    struct ff_submission items[LARGE_COUNT];
+    struct ff_submitted results[LARGE_COUNT] = {0};
+    ff_status status;
+    bool hit;
+
+    for (size_t i = 0; i < LARGE_COUNT; i++) {
+        items[i] = submission();
+        items[i].input = (struct ff_str){input, LARGE};
+    }
+    arm(n, true);
+    status = ff_submit(remote, items, LARGE_COUNT, results, &t->err);
+    hit = atomic_load(&failures) > 0;
+    disarm();
+    if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
+        FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
+    for (size_t i = 0; status == FF_OK && i < LARGE_COUNT; i++)
+        if (results[i].status == FF_OK && when_looked(t, results[i].execution_id) != FF_OK)
+            FAIL(t, "allocation %lld: item %zu is not there: %s", n, i, t->err.message);
+    return hit;
+}
+
+static void remote_bulk(struct test *t)
+{
+    struct ff_client *const remote = another_client(t, NULL);
+    char *const input = text_of(t, LARGE, 'x');
+    size_t sites = 0;
+
+    input[0] = input[LARGE - 1] = '"';
+    mine = true;
+    atomic_store(&only_mine, true);
+    EXPECT_OK(t, ff_open(t->store->below, NULL, &t->client, &t->err));
+    for (long long n = 1; remote_once(t, remote, n, input); n++)
+        sites++;
+    atomic_store(&only_mine, false);
+    (void)printf("# %zu failed allocations\n", sites);
+}
+
 const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},
+    {"alloc/bulk_through_a_server", TEST_STORE_HTTP, remote_bulk, false},
     {0},
 };

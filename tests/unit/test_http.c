@@ -13,6 +13,8 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "http/auth.h"
+#include "http/limits.h"
+#include "http/request.h"
 #include "http/routes.h"
 
 #define LONG "0123456789abcdef"
@@ -157,6 +159,25 @@ static void test_http__texts_are_decoded_strictly(void **state)
     ff_arena_done(&arena);
 }
 
+/* It was ten minutes for everybody, whatever was sent. */
+static void test_http__body_has_time_for_what_has_come(void **state)
+{
+    (void)state;
+    assert_int_equal(FF_HTTP_BODY_MS, ff_request_body_ms(0));
+    assert_int_equal(FF_HTTP_BODY_MS + 1, ff_request_body_ms(FF_HTTP_RATE));
+    assert_true(ff_request_body_ms(4096) < FF_HTTP_BODY_MS + 1000);
+}
+
+static void test_http__only_addresses_are_addresses(void **state)
+{
+    (void)state;
+    assert_true(ff_host_is_address("10.0.0.1"));
+    assert_true(ff_host_is_address("fe80::1"));
+    assert_false(ff_host_is_address("abc.de"));
+    assert_false(ff_host_is_address("1.2.3"));
+    assert_false(ff_host_is_address(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +186,8 @@ int main(void)
         cmocka_unit_test(test_http__hosts_are_split),
         cmocka_unit_test(test_http__paths_find_their_routes),
         cmocka_unit_test(test_http__texts_are_decoded_strictly),
+        cmocka_unit_test(test_http__body_has_time_for_what_has_come),
+        cmocka_unit_test(test_http__only_addresses_are_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

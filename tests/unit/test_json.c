@@ -128,7 +128,7 @@ static void test_json__depth_ends_at_64(void **state)
     json_decref(json);
     memset(text, '[', 65);
     memset(text + 65, ']', 65);
-    assert_int_equal(FF_INVALID, ff_json_parse((struct ff_str){text, 130}, &json, &f->error));
+    assert_int_equal(FF_TOO_LARGE, ff_json_parse((struct ff_str){text, 130}, &json, &f->error));
     /* Brackets in strings do not count. */
     memset(text, '[', 100);
     text[0] = text[99] = '"';
