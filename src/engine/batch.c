@@ -35,6 +35,8 @@ void ff_batch_reset(struct ff_batch *batch)
     ff_rowset_init(&batch->rows, &batch->arena);
     batch->count = 0;
     batch->reruns = 0;
+    batch->widened = 0;
+    batch->decided = false;
     batch->out_of_memory = false;
     batch->first_deadline_mono_ms = INT64_MAX;
 }

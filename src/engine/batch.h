@@ -16,9 +16,11 @@ struct ff_batch {
     struct ff_list deferred; /* FF_AGAIN or a busy row: into the next batch */
     size_t count;
     struct ff_uuid id;
-    int64_t loaded_mono_ms;
+    int64_t loaded_boot_ms;
     int64_t first_deadline_mono_ms; /* of its jobs */
-    uint32_t reruns;                /* how often these jobs have been run together in vain */
+    size_t widened;                 /* see ff_quarantine_widen */
+    bool decided;
+    uint32_t reruns; /* how often these jobs have been run together in vain */
     bool out_of_memory;
 };
 

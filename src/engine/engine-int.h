@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/lowwater.h"
+#include "engine/quarantine.h"
 #include "engine/supervisor.h"
 #include "engine/tail.h"
 #include "model/capset.h"
@@ -60,6 +61,7 @@ struct ff_engine {
     struct ff_cascade cascade;
     struct ff_tail *tail;
     struct ff_lowwater lowwater;
+    struct ff_quarantine quarantine;
     struct ff_contact contact;
     struct ff_list parked; /* claims that found nothing and may wait, by ticket */
     uint64_t tickets;

@@ -27,6 +27,8 @@
 #define BACKOFF_MAX_MS   1000
 #define AGAINS_MAX       100
 #define SINGLE_RERUNS    20 /* a job alone in its batch: somebody else is always faster */
+#define LOSSES_MAX       8  /* commits with a job lost in a row: it is the job */
+#define SHUT_ROWS_MAX    4  /* rows that one job may put into quarantine */
 
 ff_status ff_executor_init(struct ff_executor *executor, struct ff_engine *engine,
                            ff_lane_of_work which, struct ff_error *reterr)
@@ -229,6 +231,34 @@ static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_s
     executor->session->ops->start(executor->session, &executor->call);
 }
 
+/* --- rows in quarantine --- */
+
+static void widen(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+
+    if (engine->quarantine.count == 0)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    executor->batch.widened =
+        ff_quarantine_widen(&engine->quarantine, &executor->batch.rows, ff_engine_mono_ms(engine));
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void sift(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_batch *const batch = &executor->batch;
+    const size_t rows_max = batch->count == 1 ? ff_job_first(&batch->jobs)->rows_max : 0;
+
+    if (batch->arena.failed || (batch->widened == 0 && rows_max == 0))
+        return;
+    pthread_mutex_lock(&engine->lock);
+    ff_quarantine_sift(&engine->quarantine, &batch->rows, batch->widened,
+                       rows_max ? rows_max : SIZE_MAX, ff_engine_mono_ms(engine));
+    pthread_mutex_unlock(&engine->lock);
+}
+
 static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono_ms)
 {
     struct ff_engine *const engine = executor->engine;
@@ -257,6 +287,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     }
     ff_engine_env(engine, 0, &capsets, &env);
     ff_batch_fill(batch, &jobs, &env);
+    widen(executor);
     if (engine->store->facts.dead_rows)
         ff_lowwater_begin(&engine->lowwater, &batch->rows, env.mono_ms);
     if (!ff_list_empty(&jobs)) /* did not fit: next, in the same order */
@@ -286,15 +317,66 @@ static void stop_for_a_while(struct ff_executor *executor)
     executor->backoff_ms = ff_min_i64(executor->backoff_ms * 2, BACKOFF_MAX_MS);
 }
 
-static void answer_poison(struct ff_executor *executor)
+static bool shut_in(struct ff_executor *executor, const struct ff_row *row)
+{
+    struct ff_engine *const engine = executor->engine;
+    bool done;
+
+    pthread_mutex_lock(&engine->lock);
+    done = ff_quarantine_add(&engine->quarantine, row, ff_engine_mono_ms(engine));
+    pthread_mutex_unlock(&engine->lock);
+    return done;
+}
+
+static void log_refused(struct ff_executor *executor, const char *what, const struct ff_row *row)
+{
+    const struct ff_execution *const execution =
+        row && row->table == FF_TABLE_EXECUTION ? (const struct ff_execution *)(const void *)row
+                                                : NULL;
+    char id[FF_ID_TEXT_BYTES] = "-";
+
+    if (execution)
+        ff_exec_id_text((struct ff_exec_id){execution->partition_key, execution->execution_id}, id);
+    executor->engine->stats.poison++;
+    ff_log(FF_LOG_ERROR, "engine", "%s op=%s table=%s id=%s code=%s reason='%s'", what,
+           ff_job_first(&executor->batch.jobs)->type->name, row ? ff_tables[row->table].name : "-",
+           id, executor->call.sqlstate, executor->call.error.message);
+}
+
+/* One of the rows that a scan brought may be what the store refuses: go on with the first half of
+ * them, and when only one is left, without that one. False: it is the job. */
+static bool narrow(struct ff_executor *executor)
 {
     struct ff_job *const job = ff_job_first(&executor->batch.jobs);
+    const struct ff_row *row = NULL;
+    const size_t rows =
+        executor->batch.decided ? ff_quarantine_suspects(&executor->batch.rows, &row) : 0;
 
-    executor->engine->stats.poison++;
-    ff_log(FF_LOG_ERROR, "engine", "op failed alone op=%s code=%s reason='%s'", job->type->name,
-           executor->call.sqlstate, executor->call.error.message);
+    if (rows == 0 || job->shut_rows >= SHUT_ROWS_MAX || (rows == 1 && !shut_in(executor, row)))
+        return false;
+    job->rows_max = rows / 2;
+    if (rows == 1) {
+        job->shut_rows++;
+        log_refused(executor, "row refused, scans pass over it for a while", row);
+    }
+    return true;
+}
+
+/* The store refuses the only job of the batch. */
+static void refused(struct ff_executor *executor)
+{
+    if (narrow(executor)) {
+        again(executor, false, 0);
+        return;
+    }
+    log_refused(executor, "op failed alone", NULL);
     ff_engine_fail_jobs(executor->engine, &executor->batch.jobs, FF_INTERNAL,
                         "the store refuses this operation");
+}
+
+static bool is_alone(const struct ff_batch *batch)
+{
+    return batch->count == 1 && ff_list_empty(&batch->deferred);
 }
 
 static void move_all(struct ff_list *from, struct ff_list *to)
@@ -352,12 +434,31 @@ static void held(struct ff_executor *executor)
     again(executor, false, batch->reruns);
 }
 
+/* The save broke the connection and the store says that nothing has come of it. Once that is bad
+ * luck. When it happens every time one of the jobs does it: to find it takes halving, and a moment
+ * in between for whatever broke. */
+static void lost(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+    uint32_t losses = 0;
+
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    losses = ++ff_list_item(node, struct ff_job, link)->losses;
+    if (losses > 1)
+        executor->retry_at_mono_ms = ff_engine_mono_ms(executor->engine) + BACKOFF_FIRST_MS;
+    if (!is_alone(batch) || losses <= LOSSES_MAX) {
+        again(executor, losses > FF_RERUNS_MAX, batch->reruns + 1);
+        return;
+    }
+    (void)ff_fail(&executor->call.error, FF_UNAVAILABLE, "to save it breaks the connection");
+    refused(executor);
+}
+
 /* Certainly not applied: run again, split, or answer. */
 static void failed(struct ff_executor *executor)
 {
     struct ff_batch *const batch = &executor->batch;
     struct ff_engine *const engine = executor->engine;
-    const bool alone = batch->count == 1 && ff_list_empty(&batch->deferred);
 
     ff_engine_batch_ended(engine, batch, false);
     note_loss(executor);
@@ -371,12 +472,12 @@ static void failed(struct ff_executor *executor)
         stop_for_a_while(executor);
         return;
     case FF_CALLED_OP:
-        if (!alone)
+        if (!is_alone(batch))
             again(executor, true, 0);
         else if (batch->arena.failed) /* it is not the op that is wrong */
             ff_engine_fail_jobs(engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
         else
-            answer_poison(executor);
+            refused(executor);
         return;
     case FF_CALLED_RERUN:
     case FF_CALLED_HELD:
@@ -386,7 +487,7 @@ static void failed(struct ff_executor *executor)
             wait_patiently(executor);
         else if (executor->call.outcome == FF_CALLED_HELD)
             held(executor);
-        else if (alone && batch->reruns >= SINGLE_RERUNS)
+        else if (is_alone(batch) && batch->reruns >= SINGLE_RERUNS)
             ff_engine_fail_jobs(engine, &batch->jobs, FF_BUSY, "somebody else was always faster");
         else
             again(executor, batch->reruns >= FF_RERUNS_MAX, batch->reruns + 1);
@@ -440,6 +541,7 @@ static void reply(struct ff_executor *executor)
         const bool calls = job->ends_call && job->type->cls != FF_CLASS_BACKGROUND;
 
         engine->stats.jobs++;
+        job->rows_max = 0;
         executor->answered += ff_engine_end_job(engine, job) && calls ? 1 : 0;
         FF_FAILPOINT(batch_answered);
     }
@@ -455,7 +557,9 @@ static void decide(struct ff_executor *executor)
     FF_FAILPOINT(batch_loaded);
     ff_engine_contact(engine, executor->call.now_ms);
     ff_engine_env(engine, executor->call.now_ms, &capsets, &env);
-    batch->loaded_mono_ms = env.mono_ms;
+    batch->loaded_boot_ms = ff_clock_boot_ms(&engine->options.clock);
+    batch->decided = true;
+    sift(executor);
     if (!ff_batch_apply(batch, &env)) {
         batch->out_of_memory = true;
         start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
@@ -472,7 +576,6 @@ static void resolve(struct ff_executor *executor)
     atomic_fetch_add(&executor->engine->resolving, 1);
     ff_queue_wake(&executor->engine->queue);
     executor->engine->stats.unknowns++;
-    executor->resolve_since_mono_ms = ff_engine_mono_ms(executor->engine);
     ff_log(FF_LOG_WARN, "engine", "commit without answer, asking the store code=%s",
            executor->call.sqlstate);
     start(executor, FF_CALL_RESOLVE, FF_EXECUTOR_RESOLVING);
@@ -508,29 +611,34 @@ static void rolled_back(struct ff_executor *executor)
         return;
     }
     executor->stage = FF_EXECUTOR_IDLE;
-    if (batch->count == 1 && ff_list_empty(&batch->deferred))
+    if (is_alone(batch))
         ff_engine_fail_jobs(executor->engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
     else
         again(executor, true, 0);
 }
 
+/* So long after the load that nothing of the batch may be done again. By the clock that also counts
+ * while the machine sleeps: markers are pruned by then, and "not there" says nothing. */
+static bool is_too_late(const struct ff_executor *executor)
+{
+    return ff_clock_boot_ms(&executor->engine->options.clock) - executor->batch.loaded_boot_ms >
+           FF_UNKNOWN_MS_MAX;
+}
+
 static void resolved(struct ff_executor *executor)
 {
     struct ff_engine *const engine = executor->engine;
-    const int64_t since_ms = ff_engine_mono_ms(engine) - executor->resolve_since_mono_ms;
+    const bool said = executor->call.outcome == FF_CALLED_OK;
 
-    if (executor->call.outcome == FF_CALLED_OK && executor->call.committed) {
+    if (said && executor->call.committed) {
         engine->stats.resolved_committed++;
         ff_engine_committed(engine, &executor->batch);
         reply(executor);
-    } else if (executor->call.outcome == FF_CALLED_OK) {
+    } else if (said && !is_too_late(executor)) {
         executor->stage = FF_EXECUTOR_IDLE;
         ff_engine_batch_ended(engine, &executor->batch, false);
-        if (ff_engine_mono_ms(engine) - executor->batch.loaded_mono_ms <= FF_UNKNOWN_MS_MAX)
-            again(executor, false, executor->batch.reruns + 1); /* leaves nothing for the rest */
-        send_on_deferred(executor);
-        ff_engine_fail_jobs(engine, &executor->batch.jobs, FF_TIMEOUT, "the store was away");
-    } else if (executor->call.outcome == FF_CALLED_OP || since_ms > FF_UNKNOWN_MS_MAX ||
+        lost(executor);
+    } else if (said || executor->call.outcome == FF_CALLED_OP || is_too_late(executor) ||
                atomic_load(&engine->stopping)) {
         executor->stage = FF_EXECUTOR_IDLE;
         ff_engine_batch_ended(engine, &executor->batch, false);

@@ -40,7 +40,6 @@ struct ff_executor {
     struct ff_list groups;    /* before anything new */
     int64_t retry_at_mono_ms; /* the store is away: not before then */
     int64_t backoff_ms;
-    int64_t resolve_since_mono_ms;
     size_t answered;          /* callers, by the last batch; */
     uint64_t pushes_answered; /* the queue's count before */
 };

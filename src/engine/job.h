@@ -61,6 +61,9 @@ struct ff_job {
     bool parked;
     _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
     uint32_t agains;              /* how often apply said FF_AGAIN */
+    uint32_t losses;              /* how many commits with it were lost */
+    uint32_t shut_rows;           /* rows it has put into quarantine */
+    size_t rows_max;              /* alone: so many rows of its scans, to find a bad one; 0: all */
     int64_t busy_since_mono_ms;
     uint64_t ticket;           /* claims: the place among those parked, 0: never parked */
     struct ff_arena_mark kept; /* what the next try builds on: the input, and what was learned */

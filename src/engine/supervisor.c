@@ -22,16 +22,17 @@
 
 #include "base/banned.h"
 
-#define PULSE_MS        1000  /* idle */
-#define PULSE_BUSY_MS   250   /* somebody waits for work that only the pulse can announce */
-#define LOOK_MS         5000  /* waiting claims look again when nothing has been written */
-#define REAP_MS         15000 /* sessions stopped within a pipeline for so long end */
-#define UPKEEP_MS       60000 /* how often ranges of the log are made and dropped */
-#define UPKEEP_AGAIN_MS 5000
-#define UPKEEP_AT_MS    2000 /* the first time, after the start */
-#define EXPIRY_MS       20   /* how often deadlines of waiting jobs are looked at */
-#define PUMP_MS         5    /* how often a hint that waits to be sent is moved on */
-#define NOTIFIED_MS     20 /* how often hints of other processes are looked at while claims wait */
+#define PULSE_MS         1000  /* idle */
+#define PULSE_BUSY_MS    250   /* somebody waits for work that only the pulse can announce */
+#define LOOK_MS          5000  /* waiting claims look again when nothing has been written */
+#define REAP_MS          15000 /* sessions stopped within a pipeline for so long end */
+#define UPKEEP_MS        60000 /* how often ranges of the log are made and dropped */
+#define UPKEEP_AGAIN_MS  5000
+#define UPKEEP_AT_MS     2000  /* the first time, after the start */
+#define EXPIRY_MS        20    /* how often deadlines of waiting jobs are looked at */
+#define PUMP_MS          5     /* how often a hint that waits to be sent is moved on */
+#define LOOP_REST_MAX_MS 60000 /* a loop whose op the store refuses waits so long at most */
+#define NOTIFIED_MS      20 /* how often hints of other processes are looked at while claims wait */
 
 ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine *engine,
                              struct ff_error *reterr)
@@ -165,12 +166,19 @@ static void count_tick(struct ff_loop *loop, int64_t processed, int64_t errors)
     loop->errors += errors;
 }
 
+/* What the store refuses it will refuse again at once. */
+static void rest(const struct ff_supervisor *supervisor, struct ff_loop *loop, bool refused)
+{
+    loop->rest_ms = refused ? ff_min_i64(ff_max_i64(2 * loop->rest_ms, 1000), LOOP_REST_MAX_MS) : 0;
+    loop->rest_until_mono_ms = ff_engine_mono_ms(supervisor->engine) + loop->rest_ms;
+}
+
 static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const struct ff_job *job)
 {
     struct ff_loop *const loops = supervisor->loops;
     struct ff_loop *const loop = &loops[id];
     const bool ok = job->status == FF_OK;
-    const int64_t errors = ok ? 0 : 1;
+    int64_t errors = ok ? 0 : 1;
     int64_t processed = 0;
 
     if (job->type == &ff_op_types[FF_OP_HOP_FIND]) {
@@ -181,6 +189,7 @@ static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const 
         const struct ff_timer_out *const out = job->out;
 
         loop->again = out->full;
+        errors = out->passed;
         processed = id == FF_LOOP_LEASE_EXPIRY ? out->lease_lapses
                     : id == FF_LOOP_DELAYED    ? out->delays
                                                : out->deadlines;
@@ -188,15 +197,18 @@ static void count_result(struct ff_supervisor *supervisor, ff_loop_id id, const 
             count_tick(&loops[FF_LOOP_ATTEMPT_TIMEOUT], out->attempt_timeouts, 0);
     } else if (ok && id == FF_LOOP_RETENTION) {
         processed = ((const struct ff_retention_out *)job->out)->removed;
+        errors = ((const struct ff_retention_out *)job->out)->passed;
         loop->again = ((const struct ff_retention_out *)job->out)->full;
     } else if (ok && id == FF_LOOP_EVENT_RETENTION) {
         processed = ((const struct ff_log_trim_out *)job->out)->moved;
         loop->again = processed > 0 && ((const struct ff_log_trim_out *)job->out)->full;
     } else if (ok && id == FF_LOOP_BATCH_PRUNE) {
         processed = ((const struct ff_prune_out *)job->out)->removed;
+        errors = ((const struct ff_prune_out *)job->out)->passed;
         loop->again = ((const struct ff_prune_out *)job->out)->full;
     }
     count_tick(loop, processed, errors);
+    rest(supervisor, loop, job->status == FF_INTERNAL);
 }
 
 static void tick_done(struct ff_job *job, void *ctx)
@@ -281,7 +293,8 @@ static void choose_ticks(struct ff_supervisor *supervisor, int64_t mono_ms, bool
         struct ff_loop *const loop = &supervisor->loops[id];
 
         due[id] = false;
-        if (!ff_loops[id].fill || loop->in_flight || !engine->contact.known)
+        if (!ff_loops[id].fill || loop->in_flight || !engine->contact.known ||
+            loop->rest_until_mono_ms > mono_ms)
             continue;
         if (!engine->options.loops) { /* only what the list of our own work had no room for */
             due[id] = loop->again;
@@ -454,14 +467,14 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
     if (!contact->known)
         return INT64_MAX; /* it cannot tick, however late it is: the pulse comes first */
     if (loop->again)
-        return mono_ms;
+        return ff_max_i64(mono_ms, loop->rest_until_mono_ms);
     if (work_waits(supervisor, id))
         next_ms = loop->next_mono_ms;
     if (ff_loops[id].need == FF_NEED_TIMER && next_ms != INT64_MAX)
         next_ms = ff_max_i64(next_ms, supervisor->pulse.next_due_ms + to_mono_ms);
     if (id == FF_LOOP_DELAYED && supervisor->delay_hint_count > 0)
         next_ms = ff_min_i64(next_ms, supervisor->delay_hints[0] + to_mono_ms);
-    return next_ms;
+    return ff_max_i64(next_ms, loop->rest_until_mono_ms);
 }
 
 static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)

@@ -15,6 +15,7 @@
 
 struct ff_loop {
     int64_t next_mono_ms;
+    int64_t rest_ms, rest_until_mono_ms; /* the store refuses its op: longer each time */
     bool in_flight;
     bool again;     /* the last tick was full: do not wait for the interval */
     uint64_t pulse; /* the pulse it acted on last: it asks the store once for each */

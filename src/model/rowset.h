@@ -47,6 +47,7 @@ struct ff_scan {
     bool shortened; /* begins behind a hint: what it does not find may still be there */
     void **rows;    /* in the block's order */
     size_t row_count;
+    size_t passed; /* rows left out because the store has refused to change them */
     size_t taken;
     struct ff_scan *next;
 };

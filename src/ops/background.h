@@ -38,6 +38,7 @@ struct ff_timer_out {
     int64_t scanned;
     int64_t attempt_timeouts, lease_lapses, delays, deadlines; /* by the rule that fired */
     int64_t moved;                                             /* looked at and put off */
+    int64_t passed;                                            /* over: see ff_scan.passed */
     bool full;                                                 /* there may be more due rows */
 };
 
@@ -50,6 +51,7 @@ struct ff_retention_in {
 };
 struct ff_retention_out {
     int64_t removed; /* executions, and flows that are now going */
+    int64_t passed;  /* over: see ff_scan.passed */
     bool full;
 };
 
@@ -72,6 +74,7 @@ struct ff_prune_in {
 };
 struct ff_prune_out {
     int64_t removed;
+    int64_t passed; /* over: see ff_scan.passed */
     bool full;
 };
 

@@ -47,36 +47,20 @@ static ff_fault_verdict by_chance(void *ctx, const struct ff_call *call, uint64_
     }
 }
 
-static struct ff_store *open_under(struct test *t, struct storm *storm)
-{
-    const struct ff_fault fault = {.ctx = storm, .decide = by_chance};
-    const struct ff_store_options options = {
-        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
-    struct ff_engine_options engine_options;
-    struct ff_engine *engine;
-    struct ff_store *store;
-
-    ff_engine_options_default(&engine_options);
-    EXPECT_OK(t, ff_store_open(&options, &store, &t->err));
-    engine_options.store = ff_store_fault_new(store, &fault);
-    EXPECT(t, engine_options.store != NULL);
-    EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));
-    t->client = ff_client_of_engine(engine, TIMEOUT_MS);
-    EXPECT(t, t->client != NULL);
-    return engine_options.store;
-}
-
 static void calls_fail_by_chance(struct test *t)
 {
     struct storm *const storm = keep(t, sizeof *storm);
     const int64_t work = is_full_run() ? 900 : 500; /* a page of the list holds 1,000 */
+    const struct ff_fault fault = {.ctx = storm, .decide = by_chance};
+    struct ff_engine_options options;
     struct ff_fault_counts counts;
     struct ff_store *store;
     struct load *load;
     uint64_t hits = 0;
 
     storm->seed = (uint64_t)test_mono_ms();
-    store = open_under(t, storm);
+    ff_engine_options_default(&options);
+    store = open_under_faults(t, &fault, options, TIMEOUT_MS);
     atomic_store(&storm->on, true);
     load = load_start_on(t, THREADS, TIMEOUT_MS);
     WAIT_UNTIL_FOR(t, load_done(load) >= work, 120000);

@@ -117,26 +117,17 @@ static int64_t hurried_ms(void *ctx)
 static void open_under(struct test *t, struct sweep *sweep)
 {
     const struct ff_fault fault = {.ctx = sweep, .decide = decide};
-    const struct ff_store_options options = {
-        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
-    struct ff_engine_options engine_options;
-    struct ff_engine *engine;
-    struct ff_store *store;
+    struct ff_engine_options options;
 
-    ff_engine_options_default(&engine_options);
-    EXPECT_OK(t, ff_store_open(&options, &store, &t->err));
-    engine_options.store = ff_store_fault_new(store, &fault);
+    ff_engine_options_default(&options);
     hurry.real = ff_clock_system();
     hurry.real_ms = hurry.hurried_ms = ff_clock_mono_ms(&hurry.real);
-    engine_options.clock.mono_ms = hurried_ms;
-    engine_options.threads = false;
-    engine_options.loops = false;
-    engine_options.cascade = false;
-    engine_options.settings.event_renewals = FF_RENEWALS_ALL;
-    EXPECT(t, engine_options.store != NULL);
-    EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));
-    t->client = ff_client_of_engine(engine, TIMEOUT_MS);
-    EXPECT(t, t->client != NULL);
+    options.clock.mono_ms = hurried_ms;
+    options.threads = false;
+    options.loops = false;
+    options.cascade = false;
+    options.settings.event_renewals = FF_RENEWALS_ALL;
+    (void)open_under_faults(t, &fault, options, TIMEOUT_MS);
 }
 
 /* ---- one run ---- */

@@ -14,8 +14,11 @@
 #include "api/api-int.h"
 #include "base/limits.h"
 #include "engine/engine-int.h"
+#include "store/fault.h"
 
 static int64_t now_ms;
+static int64_t asleep_ms; /* what only the boot clock has counted */
+static ff_fault_verdict verdicts[FF_FAULT_KINDS];
 static struct ff_client *client;
 static struct ff_engine *engine;
 static struct ff_error error;
@@ -26,20 +29,38 @@ static int64_t clock_ms(void *ctx)
     return now_ms;
 }
 
+static int64_t boot_ms(void *ctx)
+{
+    (void)ctx;
+    return now_ms + asleep_ms;
+}
+
+static ff_fault_verdict verdict_of(void *ctx, const struct ff_call *call, uint64_t n)
+{
+    (void)ctx;
+    (void)n;
+    return verdicts[call->kind];
+}
+
 static int setup(void **state)
 {
-    const struct ff_clock clock = {NULL, clock_ms, clock_ms, clock_ms};
+    const struct ff_clock clock = {NULL, clock_ms, clock_ms, boot_ms};
+    const struct ff_fault fault = {.decide = verdict_of};
     const struct ff_store_options store = {
         .url = "sqlite::memory:", .create = true, .clock = clock, .random = ff_random_system()};
     struct ff_engine_options options;
 
     (void)state;
     now_ms = INT64_C(1700000000000);
+    asleep_ms = 0;
+    memset(verdicts, 0, sizeof verdicts);
     ff_engine_options_default(&options);
     options.threads = false;
     options.executors = 2;
     options.clock = clock;
     assert_int_equal(ff_store_open(&store, &options.store, &error), FF_OK);
+    options.store = ff_store_fault_new(options.store, &fault);
+    assert_non_null(options.store);
     assert_int_equal(ff_engine_new(&options, &engine, &error), FF_OK);
     client = ff_client_of_engine(engine, 1000);
     assert_non_null(client);
@@ -256,6 +277,58 @@ static void test_engine__a_commit_without_answer_is_told_in_time(void **state)
     assert_int_equal(execution_count(), 1);
 }
 
+/* --- commits without an answer --- */
+
+static void ended(struct ff_job *job, void *ctx)
+{
+    ff_status *const status = ctx;
+
+    *status = job->status;
+    ff_job_free(job);
+}
+
+/* A job whose commit is not answered, while nobody says what has become of it. */
+static void given_in_doubt(ff_status *status)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_META_CONTACT, 0);
+
+    job->in = ff_arena_alloc(&job->arena, sizeof(struct ff_contact_in));
+    job->done = ended;
+    job->ctx = status;
+    job->deadline_mono_ms = INT64_MAX;
+    *status = FF_AGAIN;
+    pass(3000, 100);
+    verdicts[FF_CALL_SAVE] = FF_FAULT_BEFORE_LOST;
+    verdicts[FF_CALL_RESOLVE] = FF_FAULT_BEFORE_STOP;
+    assert_int_equal(ff_engine_submit(engine, job, &error), FF_OK);
+    step_all();
+    assert_int_equal(*status, FF_AGAIN);
+    memset(verdicts, 0, sizeof verdicts);
+}
+
+static void test_engine__a_lost_commit_is_done_again(void **state)
+{
+    ff_status status;
+
+    (void)state;
+    given_in_doubt(&status);
+    asleep_ms = FF_UNKNOWN_MS_MAX / 2;
+    pass(2000, 100);
+    assert_int_equal(status, FF_OK);
+}
+
+/* The machine has slept: the marker may have been pruned, and "not there" says nothing. */
+static void test_engine__a_commit_long_ago_stays_in_doubt(void **state)
+{
+    ff_status status;
+
+    (void)state;
+    given_in_doubt(&status);
+    asleep_ms = FF_UNKNOWN_MS_MAX;
+    pass(2000, 100);
+    assert_int_equal(status, FF_OUTCOME_UNKNOWN);
+}
+
 /* --- leases and contact --- */
 
 static void test_engine__a_lease_that_nobody_renews_lapses(void **state)
@@ -303,14 +376,6 @@ static void test_engine__a_stall_ends_no_lease(void **state)
 }
 
 /* --- closing --- */
-
-static void ended(struct ff_job *job, void *ctx)
-{
-    ff_status *const status = ctx;
-
-    *status = job->status;
-    ff_job_free(job);
-}
 
 static void test_engine__what_waits_when_it_closes_is_told(void **state)
 {
@@ -422,6 +487,8 @@ int main(void)
         TEST(who_is_in_doubt_is_stood_in_for),
         TEST(a_load_without_answer_is_told_in_time),
         TEST(a_commit_without_answer_is_told_in_time),
+        TEST(a_lost_commit_is_done_again),
+        TEST(a_commit_long_ago_stays_in_doubt),
         TEST(a_lease_that_nobody_renews_lapses),
         TEST(a_stall_ends_no_lease),
         TEST(what_waits_when_it_closes_is_told),

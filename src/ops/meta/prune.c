@@ -100,7 +100,9 @@ ff_status ff_meta_prune_apply(struct ff_work *work, struct ff_prune_in *in,
     for (size_t i = 0; i < FF_ARRAY_LEN(in->scans); i++) {
         const struct ff_scan *const scan = in->scans[i];
 
-        for (size_t r = 0; scan && r < scan->row_count; r++) {
+        if (!scan)
+            continue;
+        for (size_t r = 0; r < scan->row_count; r++) {
             if (!is_over(work, scan->rows[r]))
                 continue;
             if (i == WORKERS)
@@ -108,7 +110,9 @@ ff_status ff_meta_prune_apply(struct ff_work *work, struct ff_prune_in *in,
             ff_work_delete(work, scan->rows[r]);
             out->removed++;
         }
-        out->full = out->full || (scan && (int64_t)scan->row_count >= scan->limit);
+        out->full = out->full || (int64_t)scan->row_count >= scan->limit;
+        out->passed += (int64_t)scan->passed;
     }
+    out->full = out->full && out->removed > 0;
     return FF_OK;
 }

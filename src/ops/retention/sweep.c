@@ -84,6 +84,8 @@ ff_status ff_retention_sweep_apply(struct ff_work *work, struct ff_retention_in 
         out->removed++;
     }
     sweep_flows(work, in, out);
+    out->passed =
+        (in->scan ? (int64_t)in->scan->passed : 0) + (in->flows ? (int64_t)in->flows->passed : 0);
     out->full = out->removed > 0 && in->scan && in->flows &&
                 ((int64_t)in->scan->row_count >= in->scan->limit ||
                  (int64_t)in->flows->row_count >= in->flows->limit);

@@ -183,5 +183,6 @@ ff_status ff_timer_fire_apply(struct ff_work *work, struct ff_timer_in *in,
             judge(work, execution, out);
     }
     out->full = in->scan && (int64_t)in->scan->row_count >= in->scan->limit;
+    out->passed = in->scan ? (int64_t)in->scan->passed : 0;
     return FF_OK;
 }

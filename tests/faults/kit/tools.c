@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "store/fault.h"
 
 #include "base/banned.h"
 
@@ -57,6 +58,25 @@ size_t log_lines(const char *text)
         count++;
     (void)pthread_mutex_unlock(&log_lock);
     return count;
+}
+
+/* ---- opening ---- */
+
+struct ff_store *open_under_faults(struct test *t, const struct ff_fault *fault,
+                                   struct ff_engine_options options, int64_t timeout_ms)
+{
+    const struct ff_store_options store_options = {
+        .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
+    struct ff_engine *engine;
+    struct ff_store *store;
+
+    EXPECT_OK(t, ff_store_open(&store_options, &store, &t->err));
+    options.store = ff_store_fault_new(store, fault);
+    EXPECT(t, options.store != NULL);
+    EXPECT_OK(t, ff_engine_new(&options, &engine, &t->err));
+    t->client = ff_client_of_engine(engine, timeout_ms);
+    EXPECT(t, t->client != NULL);
+    return options.store;
 }
 
 /* ---- looking ---- */
