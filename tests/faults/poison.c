@@ -98,8 +98,8 @@ static int64_t errors_of(struct test *t, const char *loop)
 static void poison_op_is_found(struct test *t, ff_fault_verdict verdict)
 {
     struct poison *const poison = open_with(t, verdict, 0);
-    struct ff_submission items[NEIGHBOURS];
-    struct ff_submitted results[NEIGHBOURS];
+    struct ff_submission *const items = keep(t, NEIGHBOURS * sizeof *items);
+    struct ff_submitted *const results = keep(t, NEIGHBOURS * sizeof *results);
 
     atomic_store(&poison->on, true);
     for (size_t i = 0; i < NEIGHBOURS; i++) {
