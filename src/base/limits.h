@@ -64,7 +64,8 @@
 #define FF_BUSY_MS_MAX     50
 #define FF_SAVE_LOCK_MS    100     /* a batch waits this long for a key somebody is inserting */
 #define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */
-#define FF_PATIENT_BG_MS   100     /* the same for background ops */
+#define FF_PATIENT_BG_MS   100     /* the same for background ops ... */
+#define FF_PATIENT_BG_MAX  5       /* ... which are told to come again after so many times */
 #define FF_RERUNS_MAX      3       /* without progress, then the batch is bisected */
 #define FF_UNKNOWN_MS_MAX  600000  /* after this a batch is never applied again */
 #define FF_BATCH_KEEP_MS   3600000 /* markers are pruned after an hour */
@@ -87,6 +88,7 @@
 #define FF_HOP_BACKOFF_MS     1000
 #define FF_HOP_BACKOFF_MS_MAX 300000
 #define FF_HOPS_IN_FLIGHT     4096 /* known to this process; more are found by looking */
+#define FF_HOPS_HELD          2048 /* of these, that wait for somebody else's row */
 #define FF_RECONCILE_AGE_MS   15000
 #define FF_DRAIN_AGE_MS       10000
 

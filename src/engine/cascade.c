@@ -8,6 +8,7 @@
 #include "engine/cascade.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "engine/engine-int.h"
 #include "model/codes.h"
@@ -17,20 +18,20 @@
 void ff_cascade_init(struct ff_cascade *cascade)
 {
     for (uint32_t i = 0; i < FF_HOPS_IN_FLIGHT; i++)
-        cascade->items[i].next_free = i + 1 < FF_HOPS_IN_FLIGHT ? i + 2 : 0;
+        cascade->items[i].next = i + 1 < FF_HOPS_IN_FLIGHT ? i + 2 : 0;
     cascade->first_free = 1;
 }
 
 bool ff_cascade_idle(const struct ff_cascade *cascade)
 {
-    return cascade->count == 0;
+    return cascade->count == cascade->held;
 }
 
 /* --- slots; called with the engine's lock --- */
 
 static bool same(const struct ff_cascade_item *a, const struct ff_cascade_item *b)
 {
-    if (!a->used || a->what != b->what)
+    if (a->what != b->what)
         return false;
     if (a->what == FF_CASCADE_HOP)
         return ff_exec_id_eq(a->hop.id, b->hop.id) && a->hop.generation == b->hop.generation &&
@@ -40,13 +41,21 @@ static bool same(const struct ff_cascade_item *a, const struct ff_cascade_item *
     return ff_uuid_eq(a->flow_id, b->flow_id);
 }
 
-static bool is_known(const struct ff_cascade *cascade, const struct ff_cascade_item *item)
+static uint32_t *bucket_of(struct ff_cascade *cascade, const struct ff_cascade_item *item)
 {
-    for (size_t i = 0, seen = 0; i < FF_HOPS_IN_FLIGHT && seen < cascade->count; i++) {
-        if (same(&cascade->items[i], item))
+    static const struct ff_hash_seed seed = {0};
+    const struct ff_uuid id = item->what == FF_CASCADE_HOP           ? item->hop.id.uuid
+                              : item->what == FF_CASCADE_GROUP_DRAIN ? item->drain.id.uuid
+                                                                     : item->flow_id;
+
+    return &cascade->buckets[ff_hash_bytes(seed, id.b, sizeof id.b) % FF_CASCADE_BUCKETS];
+}
+
+static bool is_known(struct ff_cascade *cascade, const struct ff_cascade_item *item)
+{
+    for (uint32_t at = *bucket_of(cascade, item); at; at = cascade->items[at - 1].next)
+        if (same(&cascade->items[at - 1], item))
             return true;
-        seen += cascade->items[i].used ? 1 : 0;
-    }
     return false;
 }
 
@@ -55,34 +64,65 @@ static int64_t take_slot(struct ff_cascade *cascade, const struct ff_cascade_ite
 {
     const uint32_t slot = cascade->first_free;
     struct ff_cascade_item *place;
+    uint32_t *bucket;
 
     if (slot == 0) {
         cascade->overflowed = true;
         return -1;
     }
     place = &cascade->items[slot - 1];
-    cascade->first_free = place->next_free;
+    cascade->first_free = place->next;
     *place = *item;
-    place->used = true;
+    bucket = bucket_of(cascade, item);
+    place->next = *bucket;
+    *bucket = slot;
     cascade->count++;
     return slot - 1;
+}
+
+/* Nothing moves, and something was left to the store. */
+static void look_if_idle(struct ff_engine *engine)
+{
+    if (!ff_cascade_idle(&engine->cascade) || !engine->cascade.overflowed)
+        return;
+    engine->cascade.overflowed = false;
+    engine->supervisor.loops[FF_LOOP_HOPS].again = true;
+    engine->supervisor.loops[FF_LOOP_EDGE_CANCEL_DISPATCHER].again = true;
+    engine->supervisor.loops[FF_LOOP_FLOW_CANCEL].again = true;
+    pthread_cond_broadcast(&engine->changed);
 }
 
 static void free_slot(struct ff_engine *engine, uint32_t slot)
 {
     struct ff_cascade *const cascade = &engine->cascade;
+    struct ff_cascade_item *const item = &cascade->items[slot];
+    uint32_t *link = bucket_of(cascade, item);
 
-    cascade->items[slot].used = false;
-    cascade->items[slot].next_free = cascade->first_free;
+    while (*link != slot + 1)
+        link = &cascade->items[*link - 1].next;
+    *link = item->next;
+    item->next = cascade->first_free;
     cascade->first_free = slot + 1;
     cascade->count--;
-    if (cascade->count == 0 && cascade->overflowed) {
-        cascade->overflowed = false;
-        engine->supervisor.loops[FF_LOOP_HOPS].again = true;
-        engine->supervisor.loops[FF_LOOP_EDGE_CANCEL_DISPATCHER].again = true;
-        engine->supervisor.loops[FF_LOOP_FLOW_CANCEL].again = true;
-        pthread_cond_broadcast(&engine->changed);
+    cascade->held -= item->held ? 1 : 0;
+    look_if_idle(engine);
+}
+
+/* False: enough of them wait like this; it is left to the store. */
+static bool keep_held(struct ff_engine *engine, uint32_t slot)
+{
+    struct ff_cascade *const cascade = &engine->cascade;
+    bool kept;
+
+    pthread_mutex_lock(&engine->lock);
+    kept = cascade->items[slot].held || cascade->held < FF_HOPS_HELD;
+    if (kept && !cascade->items[slot].held) {
+        cascade->items[slot].held = true;
+        cascade->held++;
+        look_if_idle(engine);
     }
+    pthread_mutex_unlock(&engine->lock);
+    return kept;
 }
 
 /* --- jobs --- */
@@ -194,9 +234,9 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
     struct ff_job *later = NULL;
     struct ff_postpone_in *in;
 
-    /* Somebody holds a row it needs; the wait was the patient lane's. The list may never be empty
-     * under load, so it does not leave it. */
-    if (job->status == FF_BUSY && start(engine, item, slot))
+    /* Somebody holds a row it needs; the wait was the patient lane's. It does not leave the list:
+     * nobody else may look for it. */
+    if (job->status == FF_BUSY && keep_held(engine, slot) && start(engine, item, slot))
         return;
     if (!is_own_fault(job->status)) {
         leave(engine, slot, true); /* the store is asked as soon as it answers again */

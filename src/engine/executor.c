@@ -397,8 +397,18 @@ static void wait_patiently(struct ff_executor *executor)
     size_t left;
 
     keep_wanted(executor, jobs, &left);
-    while (!ff_list_empty(jobs))
-        ff_queue_push_patient(&executor->engine->queue, ff_job_pop(jobs));
+    while (!ff_list_empty(jobs)) {
+        struct ff_job *const job = ff_job_pop(jobs);
+
+        note_busy(executor, job);
+        if (job->type->cls == FF_CLASS_BACKGROUND &&
+            job->busy_rounds > FF_BUSY_ROUNDS_MAX + FF_PATIENT_BG_MAX) {
+            job->status = ff_job_late(job, &job->error);
+            ff_engine_end_job(executor->engine, job);
+        } else {
+            ff_queue_push_patient(&executor->engine->queue, job);
+        }
+    }
 }
 
 /* The store waited for somebody else and gave up. Jobs that take a key are suspects: somebody may

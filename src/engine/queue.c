@@ -23,6 +23,8 @@ void ff_queue_init(struct ff_queue *queue)
     ff_list_init(&queue->large);
     ff_list_init(&queue->cascade);
     ff_list_init(&queue->patient);
+    ff_list_init(&queue->patient_background);
+    queue->patient_turns = 0;
     queue->count = 0;
     queue->bytes = 0;
     queue->closed = false;
@@ -53,6 +55,11 @@ static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
     if (job->type->flags & FF_OPF_CASCADE)
         return &queue->cascade;
     return &queue->normal[job->type->cls];
+}
+
+static struct ff_list *patient_of(struct ff_queue *queue, const struct ff_job *job)
+{
+    return job->type->cls == FF_CLASS_BACKGROUND ? &queue->patient_background : &queue->patient;
 }
 
 static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
@@ -144,7 +151,7 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job)
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job)
 {
     pthread_mutex_lock(&queue->lock);
-    ff_list_push_back(&queue->patient, &job->link);
+    ff_list_push_back(patient_of(queue, job), &job->link);
     account(queue, job, true);
     pthread_cond_broadcast(&queue->held);
     pthread_mutex_unlock(&queue->lock);
@@ -162,6 +169,16 @@ static size_t move(struct ff_queue *queue, struct ff_list *from, size_t max, str
         moved++;
     }
     return moved;
+}
+
+/* Whose turn it is to wait. A job that holds the lane up does so for its own time only. */
+static struct ff_list *next_patient(struct ff_queue *queue)
+{
+    const bool background =
+        ff_list_empty(&queue->patient) ||
+        (queue->patient_turns++ % 4 == 3 && !ff_list_empty(&queue->patient_background));
+
+    return background ? &queue->patient_background : &queue->patient;
 }
 
 static bool takes_cascade(ff_lane_of_work which)
@@ -202,7 +219,7 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
     }
     switch (which) {
     case FF_TAKE_PATIENT:
-        taken = move(queue, &queue->patient, 1, out);
+        taken = move(queue, next_patient(queue), 1, out);
         break;
     case FF_TAKE_LARGE:
     case FF_TAKE_ALL:
@@ -223,7 +240,7 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
 static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
 {
     if (which == FF_TAKE_PATIENT)
-        return !ff_list_empty(&queue->patient);
+        return !ff_list_empty(&queue->patient) || !ff_list_empty(&queue->patient_background);
     if (takes_large(which) && !ff_list_empty(&queue->large))
         return true;
     if (takes_cascade(which) && !ff_list_empty(&queue->cascade))
@@ -259,7 +276,7 @@ bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job)
     bool found;
 
     pthread_mutex_lock(&queue->lock);
-    found = linked_in(list_of(queue, job), job) || linked_in(&queue->patient, job);
+    found = linked_in(list_of(queue, job), job) || linked_in(patient_of(queue, job), job);
     if (found) {
         ff_list_remove(&job->link);
         account(queue, job, false);
@@ -298,6 +315,7 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->cascade, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient_background, mono_ms, out));
     pthread_mutex_unlock(&queue->lock);
     return next_ms;
 }

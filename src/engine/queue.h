@@ -20,7 +20,8 @@ struct ff_queue {
     struct ff_list normal[FF_CLASS_COUNT];
     struct ff_list large;
     struct ff_list cascade; /* for one executor: hops of a flow would wait for each other */
-    struct ff_list patient; /* ops whose row somebody else holds */
+    struct ff_list patient, patient_background; /* ops whose row somebody else holds */
+    uint32_t patient_turns;
     size_t count, bytes;
     bool closed;
     bool eager;       /* everybody takes at once; false: see ff_queue_spare */
@@ -46,7 +47,7 @@ typedef enum ff_lane_of_work {
     FF_TAKE_CASCADE, /* the cascade too */
     FF_TAKE_LARGE,   /* large ones too */
     FF_TAKE_ALL,     /* both */
-    FF_TAKE_PATIENT, /* one job whose row is held */
+    FF_TAKE_PATIENT, /* one job whose row is held; background jobs have a quarter of the turns */
 } ff_lane_of_work;
 
 /* Moves up to `max` jobs to `out`, worker ops first; background jobs have a quarter to themselves

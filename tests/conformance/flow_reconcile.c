@@ -479,6 +479,28 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_busy_hop_stays_on_the_list)
     EXPECT(t, !explains(t, node_id(t, &flow, "b"), "hop"));
 }
 
+/* A hop that waits for somebody else's row hides none that a crash has left: they are found at
+ * once, not by the reconciler. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_held_hop_hides_no_other)
+{
+    const struct flow held = given_flow(t, "a b | a>b");
+    const struct flow left = given_flow(t, "a b | a>b");
+    struct refusal *const refusal = given_refusal(t, &held, "a", FF_FAULT_BEFORE, true);
+    struct ff_client *const busy = t->client;
+
+    when_node_completed(t, &held, "a");
+    WAIT_UNTIL(t, refusal->count >= 100); /* answered 'busy' more than once */
+    t->client = NULL;
+    (void)given_silence(t);
+    when_node_completed(t, &left, "a");
+    close_client(t, &t->client);
+    t->client = busy;
+    WAIT_FLOW(t, &left, "running a:completed b:waiting");
+    expect_reconcilers_idle(t);
+    refusal->on = false;
+    WAIT_FLOW(t, &held, "running a:completed b:waiting");
+}
+
 /* After ten tries it is stuck: fsck, the scanners and explain say so. Then it goes on. */
 FF_CONFORMANCE(flow_reconcile, a_stuck_hop_is_seen_everywhere)
 {

@@ -50,6 +50,14 @@ static struct ff_job *given_pushed(ff_op_id op, uint32_t tag)
     return job;
 }
 
+static struct ff_job *given_taken(ff_op_id op, uint32_t tag)
+{
+    struct ff_job *const job = given_pushed(op, tag);
+
+    assert_true(ff_queue_remove(&queue, job));
+    return job;
+}
+
 static void expect_order(struct ff_list *list, const uint32_t *tags, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -242,6 +250,23 @@ static void test_queue__a_job_can_be_taken_back_while_it_waits(void **state)
     ff_job_free(waiting);
 }
 
+/* Background jobs that wait for a row hold callers up for every fourth turn at most. */
+static void test_queue__patient_callers_do_not_stand_behind_background(void **state)
+{
+    const uint32_t expected[] = {100, 101, 102, 0, 103, 1, 2};
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    for (uint32_t i = 0; i < 3; i++)
+        ff_queue_push_patient(&queue, given_taken(FF_OP_HOP_DISPATCH, i));
+    for (uint32_t i = 100; i < 104; i++)
+        ff_queue_push_patient(&queue, given_taken(FF_OP_EXECUTION_COMPLETE, i));
+    while (ff_queue_has(&queue, FF_TAKE_PATIENT))
+        assert_int_equal(ff_queue_take(&queue, FF_TAKE_PATIENT, 10, &out), 1);
+    expect_order(&out, expected, FF_ARRAY_LEN(expected));
+}
+
 static void test_queue__deadlines_are_found(void **state)
 {
     const uint32_t expected[] = {1};
@@ -272,6 +297,7 @@ int main(void)
         TEST(test_queue__nobody_is_waited_for_longer_than_allowed),
         TEST(test_queue__one_caller_alone_is_not_waited_for),
         TEST(test_queue__a_job_can_be_taken_back_while_it_waits),
+        TEST(test_queue__patient_callers_do_not_stand_behind_background),
         TEST(test_queue__deadlines_are_found),
     };
 
