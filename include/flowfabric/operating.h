@@ -54,7 +54,8 @@ struct ff_scanner_list {
     struct ff_memory *memory;
     size_t count;
     struct ff_scanner_info *items;
-    int64_t stuck_hops; /* ends of flow members that could not be passed on 10 times; still tried */
+    int64_t stuck_hops; /* steps of flows that failed 10 times and are still tried: ends not passed
+                           on, members not cancelled or not removed */
 };
 FF_API FF_MUST_CHECK ff_status ff_scanners(struct ff_client *client, struct ff_scanner_list *ret,
                                            struct ff_error *reterr);

@@ -348,6 +348,40 @@ static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
     return FF_OK;
 }
 
+/* Cancels that should have been carried out. */
+static ff_status explain_drains(struct explainer *e, struct ff_error *reterr)
+{
+    struct ff_in_drains_about in = {0};
+    struct ff_value values[FF_SQL_DRAINS_ABOUT_PARAMS];
+    struct ff_exec_id id;
+    struct ff_read read;
+    char at[64];
+
+    if (!e->info->flow_id[0])
+        return FF_OK;
+    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
+    in.partition_key = id.partition;
+    in.execution_id = id.uuid;
+    if (!ff_uuid_parse(ff_str_of(e->info->flow_id), &in.flow_id))
+        return ff_fail(reterr, FF_INTERNAL, "flow id '%s' is none", e->info->flow_id);
+    ff_in_drains_about_values(&in, values);
+    FF_TRY(ff_api_read(e->client, e->arena, FF_SQL_DRAINS_ABOUT, values, FF_SQL_DRAINS_ABOUT_PARAMS,
+                       &read, reterr));
+    for (size_t i = 0; i < read.row_count; i++) {
+        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_str what = cells[FF_OUT_DRAINS_ABOUT_WHAT].as.str;
+        const int64_t tries = cells[FF_OUT_DRAINS_ABOUT_TRIES].as.i64;
+
+        add(e, tries >= FF_HOP_TRIES_STUCK ? "drain_stuck" : "drain",
+            "%s could not be cancelled %" PRId64 " times, the next try is at %s",
+            ff_str_eq(what, FF_STR("join"))      ? "upstreams that its join no longer needs"
+            : ff_str_eq(what, FF_STR("sibling")) ? "upstreams of a decided join, this one too,"
+                                                 : "members of its cancelled flow",
+            tries, when(e, cells[FF_OUT_DRAINS_ABOUT_NOT_BEFORE_MS].as.i64, at));
+    }
+    return FF_OK;
+}
+
 static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
 {
     static const int64_t open[] = {FF_EDGE_UNRESOLVED};
@@ -423,6 +457,7 @@ ff_status ff_local_explain(struct ff_client *client, const char *execution_id,
     e.arena = &memory->arena;
     e.info = &whole.items[0];
     FF_TRY(explain_all(&e, reterr));
+    FF_TRY(explain_drains(&e, reterr));
     *ret = (struct ff_explanation){
         .public_state = e.info->public_state,
         .count = e.count,

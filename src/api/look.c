@@ -133,14 +133,10 @@ ff_status ff_local_workers(struct ff_client *client, struct ff_worker_list *ret,
 static ff_status stuck_hops(struct ff_client *client, struct ff_arena *arena, int64_t *ret,
                             struct ff_error *reterr)
 {
-    const struct ff_in_hops_stuck in = {.tries = FF_HOP_TRIES_STUCK};
-    struct ff_value values[FF_SQL_HOPS_STUCK_PARAMS];
     struct ff_read read;
 
-    ff_in_hops_stuck_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_HOPS_STUCK, values, FF_SQL_HOPS_STUCK_PARAMS, &read,
-                       reterr));
-    *ret = read.row_count ? read.cells[FF_OUT_HOPS_STUCK_COUNT].as.i64 : 0;
+    FF_TRY(ff_api_read(client, arena, FF_SQL_CASCADE_STUCK, NULL, 0, &read, reterr));
+    *ret = read.row_count ? read.cells[FF_OUT_CASCADE_STUCK_COUNT].as.i64 : 0;
     return FF_OK;
 }
 

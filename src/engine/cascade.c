@@ -244,16 +244,15 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
     }
     ff_log(FF_LOG_ERROR, "engine", "cascade step failed op=%s code=%s reason='%s'", job->type->name,
            ff_status_code(job->status), job->error.message);
-    if (item->what != FF_CASCADE_HOP && item->what != FF_CASCADE_GROUP_DRAIN) {
-        leave(engine, slot, false); /* its loop finds it */
-        return;
-    }
     later = ff_job_new(FF_OP_HOP_POSTPONE, 0);
     in = later ? ff_arena_alloc(&later->arena, sizeof *in) : NULL;
     if (in) {
-        in->is_drain = item->what == FF_CASCADE_GROUP_DRAIN;
+        in->what = item->what == FF_CASCADE_HOP           ? FF_FIND_HOPS
+                   : item->what == FF_CASCADE_GROUP_DRAIN ? FF_FIND_DRAINS
+                                                          : FF_FIND_FLOWS;
         in->hop = item->hop;
         in->drain = item->drain;
+        in->flow_id = item->flow_id;
         later->in = in;
     }
     if (!hand_over(engine, later, slot, postponed))
@@ -373,7 +372,7 @@ static void add_flows(struct ff_engine *engine, const struct ff_rowset *rows)
                                              .loop = FF_LOOP_FLOW_CANCEL};
 
         if (entry->found == FF_FOUND_ROW && flow->head.op != 0 && !flow->head.is_deleted &&
-            (removed || flow->draining))
+            (removed || flow->draining) && flow->tries == 0) /* else it has been put off */
             (void)add(engine, &item, false);
     }
 }

@@ -133,11 +133,19 @@ struct ff_drain_key {
     int64_t decision;
 };
 
-/* A hop or a drain that failed for its own sake: later, and later each time. */
+/* What waits for the cascade: after a restart, when a list overflowed, for the reconcilers. */
+typedef enum ff_find_what {
+    FF_FIND_HOPS,   /* undispatched, not put off */
+    FF_FIND_DRAINS, /* sibling cancels under way */
+    FF_FIND_FLOWS,  /* cancelled flows with members to cancel, or flows to remove */
+} ff_find_what;
+
+/* A step of the cascade that failed for its own sake: later, and later each time. */
 struct ff_postpone_in {
-    bool is_drain;
+    ff_find_what what; /* which of these */
     struct ff_hop_key hop;
     struct ff_drain_key drain;
+    struct ff_uuid flow_id;
 };
 struct ff_postpone_out {
     int32_t tries; /* 0: it is not there any more */
@@ -170,12 +178,6 @@ struct ff_flow_drain_in {
     struct ff_scan *scan; /* set by need() */
 };
 
-/* What waits for the cascade: after a restart, when a list overflowed, for the reconcilers. */
-typedef enum ff_find_what {
-    FF_FIND_HOPS,   /* undispatched, not put off */
-    FF_FIND_DRAINS, /* sibling cancels under way */
-    FF_FIND_FLOWS,  /* cancelled flows with members to cancel, or flows to remove */
-} ff_find_what;
 struct ff_find_in {
     ff_find_what what;
     int64_t older_ms; /* at least so old; 0: any age */

@@ -537,3 +537,117 @@ FF_CONFORMANCE(flow_reconcile, a_stuck_hop_is_seen_everywhere)
     ff_job_free(called(t, engine, FF_OP_HOP_DISPATCH, &now, sizeof now));
     EXPECT_FLOW(t, &flow, "running a:completed b:waiting");
 }
+
+static void when_put_off_for_good(struct test *t, struct ff_engine *engine,
+                                  const struct ff_postpone_in *in)
+{
+    for (int i = 0; i < FF_HOP_TRIES_STUCK; i++)
+        ff_job_free(called(t, engine, FF_OP_HOP_POSTPONE, in, sizeof *in));
+}
+
+/* How many wait and are not put off; *ret is the first. */
+static size_t when_found(struct test *t, struct ff_engine *engine, ff_find_what what,
+                         struct ff_postpone_in *ret)
+{
+    const struct ff_find_in find = {.what = what, .limit = FF_FIND_ROWS};
+    struct ff_job *const job = called(t, engine, FF_OP_HOP_FIND, &find, sizeof find);
+    const struct ff_find_out *const out = job->out;
+    const size_t count = out->count;
+
+    ret->what = what;
+    if (count > 0 && what == FF_FIND_DRAINS)
+        ret->drain = out->drains[0];
+    else if (count > 0)
+        ret->flow_id = out->flows[0];
+    ff_job_free(job);
+    return count;
+}
+
+/* The same for cancels that fail: of what a join no longer needs, and of a whole flow. */
+FF_CONFORMANCE(flow_reconcile, a_stuck_cancel_is_seen_everywhere)
+{
+    const struct flow joined = given_flow(t, "a b c:any | a>c b>c");
+    const struct flow ended = given_flow(t, "a b | a>b");
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_postpone_in drain = {0};
+    struct ff_postpone_in whole = {0};
+    struct ff_scanner_list scanners = {0};
+    struct ff_findings found = {0};
+    int64_t advanced = 0;
+
+    when_node_completed(t, &joined, "a");
+    EXPECT_INT(t, 1, (int64_t)when_reconciled(t, engine, &advanced));
+    EXPECT_OK(t, when_flow_cancelled(t, &ended, "cancel_all"));
+    EXPECT_INT(t, 1, (int64_t)when_found(t, engine, FF_FIND_DRAINS, &drain));
+    EXPECT_INT(t, 1, (int64_t)when_found(t, engine, FF_FIND_FLOWS, &whole));
+    EXPECT(t, !explains(t, node_id(t, &joined, "b"), "drain"));
+    ff_job_free(called(t, engine, FF_OP_HOP_POSTPONE, &drain, sizeof drain));
+    EXPECT(t, explains(t, node_id(t, &joined, "b"), "drain"));
+    when_put_off_for_good(t, engine, &drain);
+    when_put_off_for_good(t, engine, &whole);
+    EXPECT(t, explains(t, node_id(t, &joined, "b"), "drain_stuck"));
+    EXPECT(t, explains(t, node_id(t, &joined, "c"), "drain_stuck"));
+    EXPECT(t, explains(t, node_id(t, &ended, "a"), "drain_stuck"));
+    EXPECT_OK(t, ff_scanners(t->client, &scanners, &t->err));
+    keep_answer(t, scanners.memory);
+    EXPECT_INT(t, 2, scanners.stuck_hops);
+    EXPECT_OK(t, ff_fsck(t->client, &found, &t->err));
+    keep_answer(t, found.memory);
+    EXPECT_INT(t, 2, (int64_t)found.count);
+    EXPECT_TEXT(t, "drain_stuck", found.items[0].check);
+    EXPECT_TEXT(t, node_id(t, &joined, "c"), found.items[0].execution_id);
+    EXPECT_TEXT(t, "flow_stuck", found.items[1].check);
+    EXPECT_INT(t, 0, (int64_t)when_found(t, engine, FF_FIND_DRAINS, &(struct ff_postpone_in){0}));
+    EXPECT_INT(t, 0, (int64_t)when_found(t, engine, FF_FIND_FLOWS, &(struct ff_postpone_in){0}));
+
+    const struct ff_group_drain_in siblings = {.drain = drain.drain};
+    const struct ff_flow_drain_in members = {.flow_id = whole.flow_id};
+    ff_job_free(called(t, engine, FF_OP_GROUP_DRAIN, &siblings, sizeof siblings));
+    ff_job_free(called(t, engine, FF_OP_FLOW_DRAIN, &members, sizeof members));
+    EXPECT_FLOW(t, &joined, "running a:completed b:cancelled c:waiting");
+    EXPECT_FLOW(t, &ended, "cancelled a:cancelled b:cancelled");
+}
+
+/* Refuses every batch that is about to cancel the members of one flow. */
+static ff_fault_verdict refuse_drain(void *ctx, const struct ff_call *call, uint64_t n)
+{
+    struct refusal *const refusal = ctx;
+
+    (void)n;
+    if (call->kind != FF_CALL_LOAD || !refusal->on || !call->rows->entries[FF_TABLE_EXECUTION])
+        return FF_FAULT_RUN;
+    for (const struct ff_entry *entry = call->rows->entries[FF_TABLE_FLOW]; entry;
+         entry = entry->next)
+        if (ff_uuid_eq(((const struct ff_flow *)entry->row)->flow_id, refusal->whom)) {
+            refusal->count++;
+            return refusal->verdict;
+        }
+    return FF_FAULT_RUN;
+}
+
+/* A flow that cannot be cancelled backs off too, and tells; others are. */
+FF_CONFORMANCE_SLOW(flow_reconcile, a_failing_flow_cancel_backs_off_alone)
+{
+    const struct flow bad = given_flow(t, "a b | a>b");
+    const struct flow good = given_flow(t, "a b | a>b");
+    struct refusal *const refusal = keep(t, sizeof *refusal);
+    const struct ff_fault fault = {.ctx = refusal, .decide = refuse_drain};
+    struct ff_engine_options options;
+
+    EXPECT(t, ff_uuid_parse(ff_str_of(bad.id), &refusal->whom));
+    refusal->verdict = FF_FAULT_BEFORE_OP;
+    refusal->on = true;
+    ff_engine_options_default(&options);
+    options.loops = true;
+    options.store = ff_store_fault_new(given_store(t), &fault);
+    EXPECT(t, options.store);
+    (void)given_engine(t, &options);
+    EXPECT_OK(t, when_flow_cancelled(t, &bad, "cancel_all"));
+    EXPECT_OK(t, when_flow_cancelled(t, &good, "cancel_all"));
+    WAIT_FLOW(t, &good, "cancelled a:cancelled b:cancelled");
+    WAIT_UNTIL(t, explains(t, node_id(t, &bad, "a"), "drain"));
+    WAIT_UNTIL(t, refusal->count >= 2);
+    EXPECT_FLOW(t, &bad, "cancelled a:waiting b:waiting_children");
+    refusal->on = false;
+    WAIT_FLOW(t, &bad, "cancelled a:cancelled b:cancelled");
+}

@@ -205,8 +205,8 @@ static bool fits_open_flow(const struct query *q, const void *any)
 {
     const struct ff_flow *const row = any;
 
-    return is_moving(row) && row->changed_at_ms <= before_of(q) &&
-           fits_scope(q, row->namespace, row->instance_tag);
+    return is_moving(row) && row->not_before_ms <= q->now_ms &&
+           row->changed_at_ms <= before_of(q) && fits_scope(q, row->namespace, row->instance_tag);
 }
 
 static bool fits_old_flow(const struct query *q, const void *any)
@@ -286,8 +286,11 @@ int64_t model_drains_wait(const struct model *model, int64_t now_ms)
         if (drain && drain->not_before_ms <= now_ms)
             return 1;
     }
-    for (size_t i = 0; i < model_slot_count(model, FF_TABLE_FLOW); i++)
-        if (is_moving(model_slot_at(model, FF_TABLE_FLOW, i)->row))
+    for (size_t i = 0; i < model_slot_count(model, FF_TABLE_FLOW); i++) {
+        const struct ff_flow *const flow = model_slot_at(model, FF_TABLE_FLOW, i)->row;
+
+        if (is_moving(flow) && flow->not_before_ms <= now_ms)
             return 1;
+    }
     return 0;
 }

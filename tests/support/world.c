@@ -245,7 +245,7 @@ static bool flow_fits(struct world *world, const struct ff_scan *scan, const voi
         return drain->not_before_ms <= world->now_ms && drain->created_at_ms <= before_ms;
     case FF_SQL_FLOWS_OPEN:
         return (flow->draining || flow->state == FF_FLOW_REMOVED) &&
-               flow->changed_at_ms <= before_ms;
+               flow->not_before_ms <= world->now_ms && flow->changed_at_ms <= before_ms;
     case FF_SQL_RETENTION_FLOWS:
         return flow->finished_at_ms != FF_NULL64 && flow->finished_at_ms < before_ms &&
                flow->state != FF_FLOW_REMOVED && !flow->draining;

@@ -152,6 +152,11 @@ static const struct {
     {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET finished_at_ms = 3000"},
     {FF_SQL_FSCK_HOP_OUTLIVED, "UPDATE ff_execution SET generation = 1 WHERE state = 91"},
     {FF_SQL_FSCK_HOP_STUCK, "UPDATE ff_outbox SET tries = 10"},
+    {FF_SQL_FSCK_DRAIN_STUCK,
+     "INSERT INTO ff_pending_cancel VALUES (5, " ID(7) ", 1, " ID(f) ", 1, 'ns', NULL, 1000, NULL,"
+     " 10, 0)"},
+    {FF_SQL_FSCK_FLOW_STUCK, "UPDATE ff_flow SET tries = 10, draining = 1"},
+    {FF_SQL_FSCK_FLOW_STUCK, "UPDATE ff_flow SET tries = 10, state = 5"},
 };
 // clang-format on
 

@@ -6,6 +6,7 @@
  * databases understand, or as an override. Tests: tests/unit/test_sqlgen.c. */
 #include "sqlgen.h"
 
+#include "base/limits.h"
 #include "model/codes.h"
 
 #include <limits.h>
@@ -237,7 +238,7 @@ static void add_event_case(struct expansion *at, struct arg arg)
                  arg.text);
 }
 
-/* {{code:HOP_REOPEN}} is a constant of model/codes.h. */
+/* {{code:HOP_REOPEN}} is a constant of model/codes.h, or a limit that rules and audits share. */
 static void add_named_code(struct expansion *at, struct arg name)
 {
     static const struct {
@@ -246,6 +247,7 @@ static void add_named_code(struct expansion *at, struct arg name)
     } codes[] = {
         {"HOP_COMPLETION", FF_HOP_COMPLETION},
         {"HOP_REOPEN", FF_HOP_REOPEN},
+        {"HOP_TRIES_STUCK", FF_HOP_TRIES_STUCK},
         {"PAYLOAD_INPUT", FF_PAYLOAD_INPUT},
         {"PAYLOAD_RESULT", FF_PAYLOAD_RESULT},
         {"EXEC_INPUT_ELSEWHERE", FF_EXEC_INPUT_ELSEWHERE},

@@ -87,6 +87,8 @@ ff_status ff_flow_drain_apply(struct ff_work *work, struct ff_flow_drain_in *in,
             out->cancelled++;
     }
     ff_flow_touch(work, flow);
+    flow->tries = 0;
+    flow->not_before_ms = 0;
     if (in->count > 0)
         flow->drain_cursor = in->members[in->count - 1];
     if (in->last_page)

@@ -61,6 +61,11 @@ ff_status ff_flow_remove_apply(struct ff_work *work, struct ff_flow_remove_in *i
         }
     }
     out->more = in->count > 0;
+    if (out->more && flow->tries > 0) {
+        ff_work_edit(work, flow);
+        flow->tries = 0;
+        flow->not_before_ms = 0;
+    }
     if (!out->more)
         ff_work_delete(work, flow);
     return FF_OK;

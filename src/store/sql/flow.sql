@@ -152,6 +152,7 @@ SELECT {{drain.columns}}
 SELECT {{flow.columns}}
   FROM ff_flow
  WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
+   AND not_before_ms <= {{now_ms}}
    AND changed_at_ms <= :before_ms
    AND (:namespace IS NULL OR namespace = :namespace)
    AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
@@ -318,10 +319,36 @@ SELECT e.node, o.tries, o.not_before_ms
  ORDER BY o.tries DESC, e.node
  LIMIT :limit;
 
--- name: hops_stuck
--- in:   tries:i64
+-- name: drains_about
+-- in:   partition_key:i16 execution_id:uuid flow_id:uuid
+-- out:  cells what:text tries:i64 not_before_ms:i64
+-- note: Cancels that have failed: of the upstreams of a node, of an execution as such an upstream,
+--       of the members of its flow. CROSS JOIN makes SQLite begin with the edges.
+SELECT 'join' AS what, p.tries, p.not_before_ms
+  FROM ff_pending_cancel p
+ WHERE p.partition_key = :partition_key AND p.execution_id = :execution_id AND p.tries > 0
+UNION ALL
+SELECT 'sibling' AS what, p.tries, p.not_before_ms
+  FROM ff_edge x
+ CROSS JOIN ff_pending_cancel p
+ WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
+   AND x.outcome = {{code:EDGE_UNRESOLVED}}
+   AND p.partition_key = x.partition_key AND p.execution_id = x.downstream_id AND p.tries > 0
+UNION ALL
+SELECT 'flow' AS what, f.tries, f.not_before_ms
+  FROM ff_flow f
+ WHERE f.partition_key = :partition_key AND f.flow_id = :flow_id AND f.draining = 1
+   AND f.tries > 0;
+
+-- name: cascade_stuck
 -- out:  cells count:i64
-SELECT count(*) AS count FROM ff_outbox WHERE dispatched_at_ms IS NULL AND tries >= :tries;
+-- note: Steps of cascades that have failed again and again: hops, drains, flows.
+SELECT (SELECT count(*) FROM ff_outbox
+         WHERE dispatched_at_ms IS NULL AND tries >= {{code:HOP_TRIES_STUCK}})
+     + (SELECT count(*) FROM ff_pending_cancel WHERE tries >= {{code:HOP_TRIES_STUCK}})
+     + (SELECT count(*) FROM ff_flow
+         WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
+           AND tries >= {{code:HOP_TRIES_STUCK}}) AS count;
 
 -- name: hop_oldest
 -- in:   limit:i64

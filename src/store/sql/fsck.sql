@@ -466,5 +466,29 @@ SELECT o.partition_key, o.execution_id,
        'its hop has failed ' || CAST(o.tries AS text) || ' times' AS detail
   FROM ff_outbox o
  WHERE o.dispatched_at_ms IS NULL
-   AND o.tries >= 10
+   AND o.tries >= {{code:HOP_TRIES_STUCK}}
+ LIMIT :limit;
+
+-- name: fsck_drain_stuck
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No cancel of what a decided join no longer needs has failed again and again.
+SELECT p.partition_key, p.execution_id,
+       'what its join no longer needs could not be cancelled ' || CAST(p.tries AS text)
+           || ' times' AS detail
+  FROM ff_pending_cancel p
+ WHERE p.tries >= {{code:HOP_TRIES_STUCK}}
+ LIMIT :limit;
+
+-- name: fsck_flow_stuck
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: No flow has failed again and again to cancel or to remove its members. The id is the
+--       flow's.
+SELECT f.partition_key, f.flow_id,
+       'its members could not be ' || CASE WHEN f.draining = 1 THEN 'cancelled ' ELSE 'removed ' END
+           || CAST(f.tries AS text) || ' times' AS detail
+  FROM ff_flow f
+ WHERE (f.draining = 1 OR f.state = {{code:FLOW_REMOVED}})
+   AND f.tries >= {{code:HOP_TRIES_STUCK}}
  LIMIT :limit;

@@ -5,8 +5,9 @@
 -- out:  cells now_ms:i64 due_at_ms:i64 hops:i64 drains:i64 event_id:i64 capsets:i64
 -- out:  cells claimable:i64 contact:text
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
---       no timer is set in the scanners' scope; hops and drains are 0 or 1; claimable is 0 when
---       nothing is, and another number than before when something may have become so; `contact` is
+--       no timer is set; hops and drains are 0 or 1, and these three are of the scanners' scope;
+--       claimable is 0 when nothing is, and another number than before when something may have
+--       become so; `contact` is
 --       the ff_meta value of that name or null. Sorted by their index, the subqueries cannot turn
 --       into a walk of the table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
@@ -14,12 +15,19 @@ SELECT {{now_ms}} AS now_ms,
          WHERE due_at_ms IS NOT NULL
            AND (:namespace IS NULL OR namespace = :namespace)
            AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) AS due_at_ms,
-       CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox WHERE dispatched_at_ms IS NULL)
-                     <= {{now_ms}}
+       CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox
+                   WHERE dispatched_at_ms IS NULL
+                     AND (:namespace IS NULL OR namespace = :namespace)
+                     AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) <= {{now_ms}}
             THEN 1 ELSE 0 END AS hops,
-       CASE WHEN (SELECT min(not_before_ms) FROM ff_pending_cancel) <= {{now_ms}}
+       CASE WHEN (SELECT min(not_before_ms) FROM ff_pending_cancel
+                   WHERE (:namespace IS NULL OR namespace = :namespace)
+                     AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) <= {{now_ms}}
               OR EXISTS (SELECT 1 FROM ff_flow
-                          WHERE draining = 1 OR state = {{code:FLOW_REMOVED}})
+                          WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
+                            AND not_before_ms <= {{now_ms}}
+                            AND (:namespace IS NULL OR namespace = :namespace)
+                            AND (:instance_tag IS NULL OR instance_tag = :instance_tag))
             THEN 1 ELSE 0 END AS drains,
        (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
        (SELECT count(*) FROM ff_capset) AS capsets,
