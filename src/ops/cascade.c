@@ -135,8 +135,8 @@ bool ff_flow_stops_members(const struct ff_flow *flow)
 
 /* --- joins --- */
 
-struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_graph_node *node,
-                                      struct ff_exec_id id, struct ff_uuid flow_id)
+static void insert_group(struct ff_work *work, const struct ff_graph_node *node,
+                         struct ff_exec_id id, struct ff_uuid flow_id)
 {
     const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
     struct ff_edge_group *const group = ff_work_insert_new(work, FF_TABLE_EDGE_GROUP, &key);
@@ -147,7 +147,39 @@ struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_grap
     group->on_satisfied = node->on_satisfied;
     group->total = (int32_t)node->in_count;
     group->group_state = FF_GROUP_PENDING;
-    return group;
+}
+
+ff_status ff_member_insert(struct ff_work *work, const struct ff_flow *flow,
+                           const struct ff_graph_in *graph, size_t at, struct ff_error *reterr)
+{
+    const struct ff_graph_node *const node = &graph->shape.nodes[at];
+    struct ff_submit_in *const submit = &graph->nodes[at].submit;
+    const struct ff_membership member = {
+        flow, node->name, {(const char *)graph->nodes[at].hash, sizeof graph->nodes[at].hash}};
+    struct ff_execution *execution;
+
+    submit->namespace = flow->namespace;
+    FF_TRY(ff_birth_check(work, submit, reterr));
+    execution = ff_execution_birth(work, submit, &member);
+    if (node->in_count > 0)
+        insert_group(work, node, submit->id, flow->flow_id);
+    ff_execution_move(work, execution,
+                      node->in_count > 0 ? FF_STATE_BLOCKED_FIRST
+                                         : ff_state_when_free(work, execution));
+    return FF_OK;
+}
+
+struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_uuid flow_id, struct ff_exec_id from,
+                               struct ff_uuid to, int32_t pass)
+{
+    const struct ff_edge key = {
+        .partition_key = from.partition, .execution_id = from.uuid, .downstream_id = to};
+    struct ff_edge *const edge = ff_work_insert_new(work, FF_TABLE_EDGE, &key);
+
+    edge->flow_id = flow_id;
+    edge->pass = pass;
+    edge->outcome = FF_EDGE_UNRESOLVED;
+    return edge;
 }
 
 /* Its upstreams allow it to run. */
@@ -209,7 +241,7 @@ static ff_status decide(struct ff_work *work, const struct ff_flow *flow,
     if (!ff_state_is_blocked(node->state))
         return not_blocked(node, reterr);
     if (ff_flow_stops_members(flow)) /* the drain has not come to it yet */
-        ff_member_cancel(work, node, flow->cancel_reason, FF_STR(FF_BY_FLOW));
+        ff_execution_cancel(work, node, flow->cancel_reason, FF_STR(FF_BY_FLOW));
     else if (decision == FF_GROUP_SATISFIED)
         free_node(work, node);
     else
@@ -227,19 +259,6 @@ ff_status ff_group_resolve(struct ff_work *work, const struct ff_flow *flow,
 }
 
 /* --- members --- */
-
-void ff_member_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
-                      struct ff_str by)
-{
-    struct ff_ending how = ff_ending_of(FF_END_CANCELLED);
-
-    how.lease_event = FF_EVENT_LEASE_REVOKED;
-    how.lease_note = FF_STR("cancel");
-    ff_work_edit(work, execution);
-    execution->cancel_reason = reason;
-    execution->cancelled_by = by;
-    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &how, reason);
-}
 
 static struct ff_hop_key hop_of(const struct ff_execution *execution, ff_hop_kind kind)
 {
@@ -280,19 +299,6 @@ static bool supersede(struct ff_work *work, struct ff_outbox *hop)
     return true;
 }
 
-static void insert_reopening(struct ff_work *work, const struct ff_execution *execution,
-                             bool downstream)
-{
-    const struct ff_outbox key = ff_hop_row_key(hop_of(execution, FF_HOP_REOPEN));
-    struct ff_outbox *const hop = ff_work_insert_new(work, FF_TABLE_OUTBOX, &key);
-
-    hop->flow_id = execution->flow_id;
-    hop->outcome = downstream ? FF_REOPEN_DOWNSTREAM : FF_REOPEN_SKIPPED;
-    hop->namespace = execution->namespace;
-    hop->instance_tag = execution->instance_tag;
-    hop->created_at_ms = execution->changed_at_ms;
-}
-
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
                        ff_state to, bool downstream)
 {
@@ -310,5 +316,6 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
         ff_flow_count(work, flow, ended_as, -1);
     ff_execution_next_generation(work, execution);
     ff_execution_move(work, execution, to);
-    insert_reopening(work, execution, downstream);
+    ff_hop_insert(work, execution, FF_HOP_REOPEN,
+                  downstream ? FF_REOPEN_DOWNSTREAM : FF_REOPEN_SKIPPED);
 }

@@ -38,9 +38,13 @@ bool ff_flow_stops_members(const struct ff_flow *flow);
 
 /* --- joins --- */
 
-/* A new node's join; the edges are counted by ff_group_resolve. */
-struct ff_edge_group *ff_group_insert(struct ff_work *work, const struct ff_graph_node *node,
-                                      struct ff_exec_id id, struct ff_uuid flow_id);
+/* A new node of a flow, with its join; the edges are counted by ff_group_resolve. */
+FF_MUST_CHECK ff_status ff_member_insert(struct ff_work *work, const struct ff_flow *flow,
+                                         const struct ff_graph_in *graph, size_t at,
+                                         struct ff_error *reterr);
+/* An edge that nobody has resolved. */
+struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_uuid flow_id, struct ff_exec_id from,
+                               struct ff_uuid to, int32_t pass);
 /* One edge into `group` is resolved: counts it and, if that decides the join, frees, skips or
  * cancels the node and marks the other upstreams for cancelling. `node` may be NULL if the join has
  * been decided before. FF_INTERNAL if the node is neither blocked nor ended, which cannot happen.
@@ -50,10 +54,6 @@ FF_MUST_CHECK ff_status ff_group_resolve(struct ff_work *work, const struct ff_f
                                          ff_edge_outcome outcome, struct ff_error *reterr);
 
 /* --- members --- */
-
-/* Ends a member because of its flow or its siblings. */
-void ff_member_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
-                      struct ff_str by);
 
 /* An ended member gets a new generation in state `to`. Its old hop is superseded, or if it has been
  * dispatched the member is no longer counted as ended; a reopening hop takes back what it resolved.

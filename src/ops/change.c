@@ -130,22 +130,20 @@ static int32_t completion_type(ff_state outcome)
     }
 }
 
-/* The hop that tells the children of a flow member; dispatch takes it from there. */
-static void insert_hop(struct ff_work *work, const struct ff_execution *execution)
+void ff_hop_insert(struct ff_work *work, const struct ff_execution *execution, int32_t kind,
+                   int32_t outcome)
 {
     const struct ff_outbox key = {.partition_key = execution->partition_key,
                                   .execution_id = execution->execution_id,
                                   .generation = execution->generation,
-                                  .kind = FF_HOP_COMPLETION};
+                                  .kind = kind};
     struct ff_outbox *const hop = ff_work_insert_new(work, FF_TABLE_OUTBOX, &key);
 
     hop->flow_id = execution->flow_id;
-    hop->outcome = execution->state;
+    hop->outcome = outcome;
     hop->namespace = execution->namespace;
     hop->instance_tag = execution->instance_tag;
     hop->created_at_ms = execution->changed_at_ms;
-    hop->tries = 0;
-    hop->not_before_ms = 0;
 }
 
 void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, ff_state outcome,
@@ -170,7 +168,20 @@ void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, f
     if (FF_MUTANT(skip_not_transitive) && outcome == FF_STATE_SKIPPED)
         return;
     if (!ff_uuid_is_zero(execution->flow_id))
-        insert_hop(work, execution);
+        ff_hop_insert(work, execution, FF_HOP_COMPLETION, execution->state);
+}
+
+void ff_execution_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
+                         struct ff_str by)
+{
+    struct ff_ending how = ff_ending_of(FF_END_CANCELLED);
+
+    how.lease_event = FF_EVENT_LEASE_REVOKED;
+    how.lease_note = FF_STR("cancel");
+    ff_work_edit(work, execution);
+    execution->cancel_reason = reason;
+    execution->cancelled_by = by;
+    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &how, reason);
 }
 
 void ff_execution_yield_or_cancel(struct ff_work *work, struct ff_execution *execution, ff_state to,

@@ -37,6 +37,14 @@ void ff_execution_yield(struct ff_work *work, struct ff_execution *execution, ff
 void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, ff_state outcome,
                          const struct ff_ending *how, struct ff_str note);
 
+/* Ends it as cancelled, by whom and why; a holder of its lease loses it. */
+void ff_execution_cancel(struct ff_work *work, struct ff_execution *execution, struct ff_str reason,
+                         struct ff_str by);
+
+/* The hop of a flow member that tells its children; dispatch takes it from there. */
+void ff_hop_insert(struct ff_work *work, const struct ff_execution *execution, int32_t kind,
+                   int32_t outcome);
+
 /* An ended execution is to run again: a new generation with nothing of the old one on the row but
  * its epoch and its last tenancy. A relative deadline starts again, an absolute one that has passed
  * is dropped. Follow with a move. */

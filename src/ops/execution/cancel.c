@@ -17,23 +17,6 @@ void ff_execution_cancel_need(struct ff_work *work, struct ff_cancel_in *in)
     ff_work_lock_execution(work, in->id);
 }
 
-static void cancel(struct ff_work *work, struct ff_execution *execution,
-                   const struct ff_cancel_in *in)
-{
-    struct ff_ending how = ff_ending_of(FF_END_CANCELLED);
-    struct ff_event *event;
-
-    how.lease_event = FF_EVENT_LEASE_REVOKED;
-    how.lease_note = FF_STR("cancel");
-    ff_work_edit(work, execution);
-    execution->cancel_reason = in->reason;
-    execution->cancelled_by = in->by;
-    event =
-        ff_execution_event(work, execution, FF_EVENT_OPERATOR, FF_EVENT_OPERATOR_CANCEL_REQUESTED);
-    event->note = in->reason;
-    ff_execution_finish(work, execution, FF_STATE_CANCELLED, &how, in->reason);
-}
-
 ff_status ff_execution_cancel_apply(struct ff_work *work, struct ff_cancel_in *in,
                                     struct ff_state_out *out, struct ff_error *reterr)
 {
@@ -44,8 +27,11 @@ ff_status ff_execution_cancel_apply(struct ff_work *work, struct ff_cancel_in *i
         return ff_fail(reterr, FF_NOT_FOUND, "execution was created after the call");
     if (ff_state_is_terminal(execution->state) && execution->state != FF_STATE_CANCELLED)
         return ff_fail_terminal(execution, reterr);
-    if (execution->state != FF_STATE_CANCELLED)
-        cancel(work, execution, in);
+    if (execution->state != FF_STATE_CANCELLED) {
+        ff_execution_event(work, execution, FF_EVENT_OPERATOR, FF_EVENT_OPERATOR_CANCEL_REQUESTED)
+            ->note = in->reason;
+        ff_execution_cancel(work, execution, in->reason, in->by);
+    }
     ff_state_answer(execution, out);
     return FF_OK;
 }

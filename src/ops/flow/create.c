@@ -107,42 +107,18 @@ static struct ff_flow *insert_flow(struct ff_work *work, const struct ff_flow_cr
     return flow;
 }
 
-static ff_status insert_nodes(struct ff_work *work, struct ff_flow_create_in *in,
+static ff_status insert_graph(struct ff_work *work, const struct ff_graph_in *graph,
                               const struct ff_flow *flow, struct ff_error *reterr)
 {
-    for (size_t i = 0; i < in->graph.shape.node_count; i++) {
-        const struct ff_graph_node *const node = &in->graph.shape.nodes[i];
-        struct ff_submit_in *const submit = &in->graph.nodes[i].submit;
-        const struct ff_membership member = {
-            flow, node->name, {(const char *)in->graph.nodes[i].hash, FF_SHA256_BYTES}};
-        struct ff_execution *execution;
+    for (size_t i = 0; i < graph->shape.node_count; i++)
+        FF_TRY(ff_member_insert(work, flow, graph, i, reterr));
+    for (size_t i = 0; i < graph->shape.edge_count; i++) {
+        const struct ff_graph_edge *const edge = &graph->shape.edges[i];
 
-        submit->namespace = in->namespace;
-        FF_TRY(ff_birth_check(work, submit, reterr));
-        execution = ff_execution_birth(work, submit, &member);
-        if (node->in_count > 0)
-            (void)ff_group_insert(work, node, submit->id, in->flow_id);
-        ff_execution_move(work, execution,
-                          node->in_count > 0 ? FF_STATE_BLOCKED_FIRST
-                                             : ff_state_when_free(work, execution));
+        (void)ff_edge_insert(work, flow->flow_id, graph->nodes[edge->from_at].submit.id,
+                             graph->nodes[edge->to_at].submit.id.uuid, edge->pass);
     }
     return FF_OK;
-}
-
-static void insert_edges(struct ff_work *work, const struct ff_flow_create_in *in)
-{
-    for (size_t i = 0; i < in->graph.shape.edge_count; i++) {
-        const struct ff_graph_edge *const edge = &in->graph.shape.edges[i];
-        const struct ff_edge key = {.partition_key =
-                                        in->graph.nodes[edge->from_at].submit.id.partition,
-                                    .execution_id = in->graph.nodes[edge->from_at].submit.id.uuid,
-                                    .downstream_id = in->graph.nodes[edge->to_at].submit.id.uuid};
-        struct ff_edge *const row = ff_work_insert_new(work, FF_TABLE_EDGE, &key);
-
-        row->flow_id = in->flow_id;
-        row->pass = edge->pass;
-        row->outcome = FF_EDGE_UNRESOLVED;
-    }
 }
 
 ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *in,
@@ -182,8 +158,7 @@ ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *i
         take_key(work, in, &by_key, key_row);
     if (in->own_id)
         take_key(work, in, &by_id, id_row);
-    FF_TRY(insert_nodes(work, in, insert_flow(work, in), reterr));
-    insert_edges(work, in);
+    FF_TRY(insert_graph(work, &in->graph, insert_flow(work, in), reterr));
     *out = (struct ff_flow_create_out){.created = true, .revision = 0};
     return answer_ids(work, in, in->flow_id, out, reterr);
 }

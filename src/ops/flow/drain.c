@@ -56,7 +56,7 @@ static bool drain_member(struct ff_work *work, const struct ff_flow *flow,
     if (ff_state_is_terminal(execution->state))
         return false;
     if (flow->cancel_policy == FF_FLOW_CANCEL_ALL || execution->state != FF_STATE_ACTIVE) {
-        ff_member_cancel(work, execution, flow->cancel_reason, FF_STR(FF_BY_FLOW));
+        ff_execution_cancel(work, execution, flow->cancel_reason, FF_STR(FF_BY_FLOW));
         return true;
     }
     ff_execution_touch(work, execution);

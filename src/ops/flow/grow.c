@@ -131,25 +131,6 @@ static ff_status may_grow(const struct ff_flow *flow, const struct ff_flow_grow_
     return FF_OK;
 }
 
-static ff_status insert_node(struct ff_work *work, struct ff_flow_grow_in *in, size_t at,
-                             const struct ff_flow *flow, struct ff_error *reterr)
-{
-    const struct ff_graph_node *const node = &in->graph.shape.nodes[at];
-    struct ff_submit_in *const submit = &in->graph.nodes[at].submit;
-    const struct ff_membership member = {flow, node->name, hash_of(in, at)};
-    struct ff_execution *execution;
-
-    submit->namespace = flow->namespace;
-    FF_TRY(ff_birth_check(work, submit, reterr));
-    execution = ff_execution_birth(work, submit, &member);
-    if (node->in_count > 0)
-        (void)ff_group_insert(work, node, submit->id, in->flow_id);
-    ff_execution_move(work, execution,
-                      node->in_count > 0 ? FF_STATE_BLOCKED_FIRST
-                                         : ff_state_when_free(work, execution));
-    return FF_OK;
-}
-
 /* The edge itself; its join is counted in a second pass, when all edges are there. */
 static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in *in,
                              const struct ff_graph_edge *edge, const bool *is_new,
@@ -157,17 +138,11 @@ static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in 
 {
     struct ff_execution *upstream;
     struct ff_exec_id from;
-    struct ff_edge key;
     struct ff_edge *row;
 
     FF_TRY(id_of(in, edge->from, edge->from_at, &from, reterr));
-    key = (struct ff_edge){.partition_key = from.partition,
-                           .execution_id = from.uuid,
-                           .downstream_id = in->graph.nodes[edge->to_at].submit.id.uuid};
-    row = ff_work_insert_new(work, FF_TABLE_EDGE, &key);
-    row->flow_id = in->flow_id;
-    row->pass = edge->pass;
-    row->outcome = FF_EDGE_UNRESOLVED;
+    row = ff_edge_insert(work, in->flow_id, from, in->graph.nodes[edge->to_at].submit.id.uuid,
+                         edge->pass);
     if (edge->from_at != FF_GRAPH_ELSEWHERE && is_new[edge->from_at])
         return FF_OK;
     upstream = ff_work_execution(work, from);
@@ -212,7 +187,7 @@ static ff_status grow(struct ff_work *work, struct ff_flow_grow_in *in, struct f
         is_new[i] = !exists(work, in, i);
         if (!is_new[i])
             continue;
-        FF_TRY(insert_node(work, in, i, flow, reterr));
+        FF_TRY(ff_member_insert(work, flow, &in->graph, i, reterr));
         flow->node_count++;
         flow->edge_count += (int32_t)shape->nodes[i].in_count;
     }

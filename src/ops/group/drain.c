@@ -99,7 +99,7 @@ static void drain_page(struct ff_work *work, const struct ff_group_drain_in *in,
         if (!execution || ff_state_is_terminal(execution->state) || !in->needed[i] ||
             in->needed[i]->row_count > 0)
             continue;
-        ff_member_cancel(work, execution, reason, FF_STR(FF_BY_SIBLING));
+        ff_execution_cancel(work, execution, reason, FF_STR(FF_BY_SIBLING));
         out->cancelled++;
     }
 }
