@@ -127,6 +127,27 @@ FF_CONFORMANCE(execution_claim, several_at_once_come_in_order)
     EXPECT_INT(t, 0, (int64_t)when_claimed_many(t, &r, held, 5));
 }
 
+/* K12: a worker that has room for no more asks for no more; the rest is another one's. */
+FF_CONFORMANCE(execution_claim, what_a_full_worker_leaves_is_for_others)
+{
+    struct ff_claim_request r = claim_request();
+    struct name names[3];
+    struct held held[3];
+
+    for (size_t i = 0; i < 3; i++)
+        names[i] = given_submitted(t);
+    r.worker_id = "full";
+    EXPECT_INT(t, 1, (int64_t)when_claimed_many(t, &r, held, 3));
+    EXPECT_STATE(t, names[1].id, "waiting");
+    r.worker_id = r.worker_instance_id = "other";
+    r.max = 3;
+    EXPECT_INT(t, 2, (int64_t)when_claimed_many(t, &r, held + 1, 2));
+    for (size_t i = 0; i < 3; i++) {
+        EXPECT_TEXT(t, names[i].id, held[i].id);
+        EXPECT_TEXT(t, i == 0 ? "full" : "other", look(t, held[i].id)->worker_id);
+    }
+}
+
 FF_CONFORMANCE(execution_claim, is_not_handed_out_while_somebody_holds_it)
 {
     (void)given_claimed(t);

@@ -126,7 +126,7 @@ FF_CONFORMANCE(execution_get, version_rises_with_every_change)
     EXPECT_INT(t, look(t, name.id)->finished_at_ms, look(t, name.id)->changed_at_ms);
 }
 
-/* C10: what does not exist is an answer, not a fault. */
+/* C10, C18: what does not exist is an answer, not a fault. */
 FF_CONFORMANCE(execution_get, unknown_is_not_found_everywhere)
 {
     struct ff_attempt_list all = {0};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/macros.h"
 
 /* D05, D15, D19, F3, F4 */
 FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
@@ -25,6 +26,46 @@ FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
     EXPECT(t, look_flow(t, &flow)->finished_at_ms != FF_ABSENT_MS);
     EXPECT_INT(t, 3, look_flow(t, &flow)->ended_count);
     expect_reconcilers_idle(t);
+}
+
+/* C12: a member tells its flow by its bare id, its node, and can be read in every state. */
+FF_CONFORMANCE(flow_run, a_member_tells_its_flow_in_every_state)
+{
+    static const char *const states[] = {"waiting_children", "waiting", "active", "completed"};
+    const struct flow flow = given_flow(t, "a b | a>b");
+    const char *const id = node_id(t, &flow, "b");
+    struct held held;
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(states); i++) {
+        if (i == 1)
+            when_node_completed(t, &flow, "a");
+        else if (i == 2)
+            held = given_node(t, &flow, "b");
+        else if (i == 3)
+            EXPECT_OK(t, when_completed(t, &held, "1"));
+        WAIT_UNTIL(t, is_in_state(t, id, states[i]));
+        EXPECT_TEXT(t, flow.id, look(t, id)->flow_id);
+        EXPECT_TEXT(t, "b", look(t, id)->node);
+    }
+}
+
+/* F14: as long as an edge into it is open a node is not eligible, and no claim gets it. */
+FF_CONFORMANCE(flow_run, a_node_with_an_open_edge_is_nobodys)
+{
+    const struct flow flow = given_flow(t, "a b c | a>c b>c");
+    struct ff_claim_request r = claim_request();
+    struct held held[3];
+
+    r.max = 3;
+    EXPECT_INT(t, 2, (int64_t)when_claimed_many(t, &r, held, 3));
+    EXPECT_OK(t, when_completed(t, &held[0], "1"));
+    WAIT_UNTIL(t, look_join(t, &flow, "c")->success == 1);
+    EXPECT_TEXT(t, "blocked_by_dependencies", look(t, node_id(t, &flow, "c"))->eligibility_state);
+    EXPECT_INT(t, 0, (int64_t)when_claimed_many(t, &r, held + 2, 1));
+    EXPECT_OK(t, when_completed(t, &held[1], "1"));
+    WAIT_UNTIL(t, is_in_state(t, node_id(t, &flow, "c"), "waiting"));
+    EXPECT_TEXT(t, "eligible_now", look(t, node_id(t, &flow, "c"))->eligibility_state);
+    EXPECT_INT(t, 1, (int64_t)when_claimed_many(t, &r, held + 2, 1));
 }
 
 FF_CONFORMANCE(flow_run, a_diamond_forks_and_joins)
