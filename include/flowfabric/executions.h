@@ -90,7 +90,8 @@ struct ff_replay_request {
     int64_t deadline_ms;         /* FF_ABSENT_MS */
     int64_t expected_generation; /* FF_ABSENT_MS: any */
     const char *scope;           /* "self" (default), or "failed_ancestors" of a skipped member */
-    bool reopen_downstream;      /* members that ran because of it run again, too */
+    bool reopen_downstream;      /* members that ran because of it run again, too; those that have
+                                    not begun wait again, one that runs goes on with what it has */
 };
 FF_API void ff_replay_init(struct ff_replay_request *request);
 FF_API FF_MUST_CHECK ff_status ff_replay(struct ff_client *client,
@@ -184,6 +185,11 @@ struct ff_bytes {
 /* FF_NO_RESULT before success. */
 FF_API FF_MUST_CHECK ff_status ff_result(struct ff_client *client, const char *execution_id,
                                          struct ff_bytes *ret, struct ff_error *reterr);
+/* The result of one generation, whatever has become of the execution since. FF_NO_RESULT if that
+ * generation left none. */
+FF_API FF_MUST_CHECK ff_status ff_result_of(struct ff_client *client, const char *execution_id,
+                                            int32_t generation, struct ff_bytes *ret,
+                                            struct ff_error *reterr);
 
 struct ff_attempt_info {
     int32_t generation, attempt_index;

@@ -37,7 +37,8 @@ struct ff_upstream {
     const char *outcome;             /* success, fail, skip; unresolved: not yet */
     struct ff_str result;            /* ptr NULL: none, or too large to come along */
     const char *result_content_type; /* NULL: application/json */
-    bool result_elsewhere;           /* ask ff_result for it */
+    bool result_elsewhere;           /* ask ff_result_of for it, with this generation: */
+    int32_t generation;              /* which of its runs counts; -1: unresolved */
 };
 struct ff_task {
     char execution_id[FF_ID_BYTES];

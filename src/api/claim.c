@@ -176,6 +176,7 @@ static void upstream_from(struct ff_arena *arena, int32_t partition, const struc
 {
     const struct ff_exec_id id = {partition, cells[FF_OUT_UPSTREAMS_EXECUTION_ID].as.uuid};
     const struct ff_str data = cells[FF_OUT_UPSTREAMS_DATA].as.str;
+    const int64_t generation = cells[FF_OUT_UPSTREAMS_GENERATION].as.i64;
 
     *upstream = (struct ff_upstream){
         .node = ff_api_text(arena, cells[FF_OUT_UPSTREAMS_NODE].as.str),
@@ -184,6 +185,7 @@ static void upstream_from(struct ff_arena *arena, int32_t partition, const struc
         .result_content_type = ff_api_text(arena, cells[FF_OUT_UPSTREAMS_CONTENT_TYPE].as.str),
         .result_elsewhere =
             ff_str_is_null(data) && cells[FF_OUT_UPSTREAMS_BYTES].as.i64 != FF_NULL64,
+        .generation = generation == FF_NULL64 ? -1 : (int32_t)generation,
     };
     ff_exec_id_text(id, upstream->execution_id);
 }

@@ -371,13 +371,16 @@ static json_t *upstream(const struct ff_upstream *given)
 
     ff_json_put_text(&made, "execution_id", given->execution_id);
     ff_json_put_text(&made, "outcome", given->outcome);
+    if (given->generation >= 0)
+        ff_json_put_i64(&made, "generation", given->generation);
     if (given->result_elsewhere) {
         struct ff_exec_id id;
-        char path[FF_ID_TEXT_BYTES], url[96];
+        char path[FF_ID_TEXT_BYTES], url[128];
 
         if (ff_exec_id_parse(ff_str_of(given->execution_id), &id, NULL) == FF_OK) {
             ff_exec_id_path(id, path);
-            (void)snprintf(url, sizeof url, "/v1/executions/%s/result", path);
+            (void)snprintf(url, sizeof url, "/v1/executions/%s/result?generation=%d", path,
+                           (int)given->generation);
             ff_json_put_text(&made, "result_url", url);
         }
     } else if (given->result.ptr) {

@@ -179,12 +179,37 @@ static ff_status get_row(struct ff_client *client, struct ff_arena *arena, struc
     return FF_OK;
 }
 
-ff_status ff_local_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
-                          struct ff_error *reterr)
+static ff_status read_result(struct ff_client *client, struct ff_exec_id id, int32_t generation,
+                             struct ff_memory *memory, struct ff_bytes *ret, bool *ret_found,
+                             struct ff_error *reterr)
+{
+    const struct ff_payload key = {.partition_key = id.partition,
+                                   .execution_id = id.uuid,
+                                   .generation = generation,
+                                   .kind = FF_PAYLOAD_RESULT};
+    const struct ff_payload *payload;
+    struct ff_rowset rows;
+
+    ff_rowset_init(&rows, &memory->arena);
+    (void)ff_rowset_want(&rows, FF_TABLE_PAYLOAD, &key, FF_WANT_READ);
+    FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
+    payload = found(&rows, FF_TABLE_PAYLOAD, &key);
+    *ret_found = payload != NULL;
+    *ret = (struct ff_bytes){.memory = NULL};
+    if (payload) {
+        ret->data = ff_arena_str(&memory->arena, payload->data);
+        ret->content_type = ff_api_text(&memory->arena, payload->content_type);
+    }
+    return ff_arena_check(&memory->arena, reterr);
+}
+
+/* `generation` -1: of the live one. One that completed without a result has none, and says so. */
+static ff_status result_of(struct ff_client *client, const char *execution_id, int32_t generation,
+                           struct ff_bytes *ret, struct ff_error *reterr)
 {
     const struct ff_execution *row;
     struct ff_exec_id id;
-    struct ff_rowset rows;
+    bool found_it;
 
     FF_TRY(ff_api_id(client, execution_id, &id, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
@@ -193,27 +218,29 @@ ff_status ff_local_result(struct ff_client *client, const char *execution_id, st
     FF_TRY(get_row(client, &memory->arena, id, &row, reterr));
     if (!row)
         return not_found(id, reterr);
-    if (row->state != FF_STATE_SUCCESS)
+    if (generation < 0 && row->state != FF_STATE_SUCCESS)
         return ff_fail(reterr, FF_NO_RESULT, "execution is %s, only a completed one has a result",
                        ff_state_public_name(row->state));
-
-    const struct ff_payload key = {.partition_key = id.partition,
-                                   .execution_id = id.uuid,
-                                   .generation = row->generation,
-                                   .kind = FF_PAYLOAD_RESULT};
-    ff_rowset_init(&rows, &memory->arena);
-    (void)ff_rowset_want(&rows, FF_TABLE_PAYLOAD, &key, FF_WANT_READ);
-    FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
-    const struct ff_payload *const payload = found(&rows, FF_TABLE_PAYLOAD, &key);
-
-    *ret = (struct ff_bytes){.memory = NULL};
-    if (payload) {
-        ret->data = ff_arena_str(&memory->arena, payload->data);
-        ret->content_type = ff_api_text(&memory->arena, payload->content_type);
-    }
-    FF_TRY(ff_arena_check(&memory->arena, reterr));
+    FF_TRY(read_result(client, id, generation < 0 ? row->generation : generation, memory, ret,
+                       &found_it, reterr));
+    if (generation >= 0 && !found_it)
+        return ff_fail(reterr, FF_NO_RESULT, "generation %d left no result", (int)generation);
     ret->memory = FF_STEAL(memory);
     return FF_OK;
+}
+
+ff_status ff_local_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
+                          struct ff_error *reterr)
+{
+    return result_of(client, execution_id, -1, ret, reterr);
+}
+
+ff_status ff_local_result_of(struct ff_client *client, const char *execution_id, int32_t generation,
+                             struct ff_bytes *ret, struct ff_error *reterr)
+{
+    if (generation < 0)
+        return ff_fail_field(reterr, FF_INVALID, "generation", "generations begin with 0");
+    return result_of(client, execution_id, generation, ret, reterr);
 }
 
 /* ---- attempts ---------------------------------------------------------------------------------

@@ -182,11 +182,16 @@ static bool is_harmless(const char *type)
 bool ff_handle_execution_result(struct ff_request *request)
 {
     FF_AUTO(ff_answer_free) struct ff_bytes bytes = {0};
+    struct ff_client *const client = request->server->client;
+    const char *const id = request->params[0];
+    struct ff_result_query query;
     struct ff_error error;
 
-    if (!ff_request_sees(request, request->params[0]))
+    if (!ff_request_query(request, &ff_shape_result_query, &query) || !ff_request_sees(request, id))
         return true;
-    const ff_status status = ff_result(request->server->client, request->params[0], &bytes, &error);
+    const ff_status status = query.generation < 0
+                                 ? ff_result(client, id, &bytes, &error)
+                                 : ff_result_of(client, id, query.generation, &bytes, &error);
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
     const char *const type = bytes.content_type ? bytes.content_type : "application/json";

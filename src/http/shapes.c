@@ -196,6 +196,27 @@ static const struct ff_field wait_query_fields[] = {
 const struct ff_shape ff_shape_wait_query =
     FF_SHAPE("WaitQuery", struct ff_wait_query, wait_query_fields, .finish = wait_finish);
 
+static void result_init(void *out)
+{
+    ((struct ff_result_query *)out)->generation = -1;
+}
+
+static ff_status result_finish(const struct ff_reader *reader, const json_t *json, void *out)
+{
+    const struct ff_result_query *const query = out;
+
+    if (query->generation < 0 && ff_reader_has(json, "generation"))
+        return ff_reader_wrong(reader, "generation", "0 or more");
+    return FF_OK;
+}
+
+static const struct ff_field result_query_fields[] = {
+    F(ff_result_query, "generation", I32, generation, .help = "of an earlier run; none: the last"),
+};
+const struct ff_shape ff_shape_result_query =
+    FF_SHAPE("ResultQuery", struct ff_result_query, result_query_fields, .init = result_init,
+             .finish = result_finish);
+
 static ff_status page_finish(const struct ff_reader *reader, const json_t *json, void *out)
 {
     return limit_check(reader, json, ((struct ff_page_query *)out)->limit);

@@ -38,6 +38,9 @@ struct ff_filter_query {
 struct ff_wait_query {
     int64_t wait_ms;
 };
+struct ff_result_query {
+    int32_t generation; /* -1: the live one */
+};
 struct ff_page_query {
     int32_t limit;
     const char *cursor;
@@ -59,7 +62,7 @@ extern const struct ff_shape ff_shape_renewal, ff_shape_completion, ff_shape_fai
     ff_shape_progress, ff_shape_postponement, ff_shape_giveback;
 extern const struct ff_shape ff_shape_renewals, ff_shape_completions, ff_shape_failures,
     ff_shape_progresses, ff_shape_postponements, ff_shape_givebacks;
-extern const struct ff_shape ff_shape_filter_query, ff_shape_wait_query, ff_shape_page_query,
-    ff_shape_verbose_query, ff_shape_flow_query, ff_shape_event_query;
+extern const struct ff_shape ff_shape_filter_query, ff_shape_wait_query, ff_shape_result_query,
+    ff_shape_page_query, ff_shape_verbose_query, ff_shape_flow_query, ff_shape_event_query;
 
 #endif

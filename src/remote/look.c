@@ -159,15 +159,28 @@ ff_status ff_remote_replay_where(struct ff_client *client, const struct ff_filte
     return where(client, "/v1/executions:replay", filter, reason, ret, reterr);
 }
 
-ff_status ff_remote_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
-                           struct ff_error *reterr)
+static ff_status result_of(struct ff_client *client, const char *execution_id, int64_t generation,
+                           struct ff_bytes *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_ask_done) struct ff_ask ask = {0};
 
     FF_TRY(ff_ask_init(&ask, client, "/v1/executions/", reterr));
     FF_TRY(ff_ask_path(&ask, execution_id, "execution_id", reterr));
     ff_ask_rest(&ask, "/result");
+    ff_ask_query_i64(&ask, "generation", generation);
     return ff_ask_bytes(&ask, ret, reterr);
+}
+
+ff_status ff_remote_result(struct ff_client *client, const char *execution_id, struct ff_bytes *ret,
+                           struct ff_error *reterr)
+{
+    return result_of(client, execution_id, FF_ABSENT_MS, ret, reterr);
+}
+
+ff_status ff_remote_result_of(struct ff_client *client, const char *execution_id,
+                              int32_t generation, struct ff_bytes *ret, struct ff_error *reterr)
+{
+    return result_of(client, execution_id, generation, ret, reterr);
 }
 
 ff_status ff_remote_attempts(struct ff_client *client, const char *execution_id,

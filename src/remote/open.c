@@ -47,6 +47,7 @@ static const struct ff_calls remote_calls = {
     .wait = ff_remote_wait,
     .list = ff_remote_list,
     .result = ff_remote_result,
+    .result_of = ff_remote_result_of,
     .attempts = ff_remote_attempts,
     .history = ff_remote_history,
     .explain = ff_remote_explain,

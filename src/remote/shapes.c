@@ -153,10 +153,16 @@ const struct ff_shape ff_answer_bulk_result =
 static const struct ff_field upstream_fields[] = {
     CHARS(ff_upstream, "execution_id", execution_id),
     F(ff_upstream, "outcome", TEXT, outcome),
+    F(ff_upstream, "generation", I32, generation),
     F(ff_upstream, "result", VALUE, result),
     F(ff_upstream, "result_base64", BASE64, result),
     F(ff_upstream, "result_content_type", TEXT, result_content_type),
 };
+
+static void upstream_init(void *out)
+{
+    ((struct ff_upstream *)out)->generation = -1;
+}
 
 static ff_status upstream_finish(const struct ff_reader *reader, const json_t *json, void *out)
 {
@@ -164,8 +170,8 @@ static ff_status upstream_finish(const struct ff_reader *reader, const json_t *j
     ((struct ff_upstream *)out)->result_elsewhere = ff_reader_has(json, "result_url");
     return FF_OK;
 }
-static const struct ff_shape upstream =
-    FF_SHAPE(NULL, struct ff_upstream, upstream_fields, .finish = upstream_finish);
+static const struct ff_shape upstream = FF_SHAPE(NULL, struct ff_upstream, upstream_fields,
+                                                 .init = upstream_init, .finish = upstream_finish);
 
 /* {"<node>": {...}} as an array, in the order of the answer. */
 static ff_status task_finish(const struct ff_reader *reader, const json_t *json, void *out)

@@ -177,3 +177,35 @@ FF_CONFORMANCE_SLOW(flow_results, results_come_along_as_far_as_they_fit)
         EXPECT_TEXT(t, "success", task->upstream[i].outcome);
     }
 }
+
+/* A large result is asked for later: it is that of the run that counted, whatever ran since. */
+FF_CONFORMANCE(flow_results, a_result_elsewhere_is_that_of_the_run_that_counted)
+{
+    const struct flow flow = given_flow(t, "a b | a>b");
+    const struct ff_upstream *upstream = NULL;
+    struct ff_bytes result = {0};
+    struct ff_tasks tasks;
+
+    tasks = when_claimed_up_to(t, 1);
+    when_all_completed(t, &tasks, letters(t, 'x', INLINE_BYTES + 1));
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    tasks = when_claimed_up_to(t, 1);
+    if (strcmp(tasks.items[0].node, "a") == 0) {
+        when_all_completed(t, &tasks, letters(t, 'y', INLINE_BYTES + 1));
+        tasks = when_claimed_up_to(t, 1);
+    }
+    upstream = tasks.items[0].upstream;
+    EXPECT_TEXT(t, "a", upstream->node);
+    EXPECT(t, upstream->result_elsewhere);
+    EXPECT_INT(t, 0, upstream->generation);
+    EXPECT_OK(
+        t, ff_result_of(t->client, upstream->execution_id, upstream->generation, &result, &t->err));
+    keep_answer(t, result.memory);
+    EXPECT_INT(t, INLINE_BYTES + 1, (int64_t)result.data.len);
+    EXPECT_INT(t, 'x', result.data.ptr[0]);
+    EXPECT_STATUS(t, FF_NO_RESULT,
+                  ff_result_of(t->client, upstream->execution_id, 7, &result, &t->err));
+    EXPECT_REFUSED(t, FF_INVALID, "generation",
+                   ff_result_of(t->client, upstream->execution_id, -2, &result, &t->err));
+}

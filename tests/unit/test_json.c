@@ -447,8 +447,9 @@ static void test_json__task_knows_its_upstreams(void **state)
         {.node = "b",
          .execution_id = "{fp:7}:01890000-0000-7000-8000-000000000007",
          .outcome = "success",
-         .result_elsewhere = true},
-        {.node = "c", .execution_id = "z", .outcome = "skip"},
+         .result_elsewhere = true,
+         .generation = 2},
+        {.node = "c", .execution_id = "z", .outcome = "unresolved", .generation = -1},
     };
     struct ff_task task = {
         .kind = "k", .upstream = upstream, .upstream_count = FF_ARRAY_LEN(upstream)};
@@ -456,11 +457,13 @@ static void test_json__task_knows_its_upstreams(void **state)
     FF_AUTO(ff_json_freep) json_t *json = ff_json_tasks(&tasks);
     const json_t *const first = json_array_get(json_object_get(json, "tasks"), 0);
 
-    assert_string_equal("{\"a\":{\"execution_id\":\"x\",\"outcome\":\"success\",\"result\":[1]},"
+    assert_string_equal("{\"a\":{\"execution_id\":\"x\",\"outcome\":\"success\",\"generation\":0,"
+                        "\"result\":[1]},"
                         "\"b\":{\"execution_id\":\"{fp:7}:01890000-0000-7000-8000-000000000007\","
-                        "\"outcome\":\"success\",\"result_url\":"
-                        "\"/v1/executions/fp:7:01890000-0000-7000-8000-000000000007/result\"},"
-                        "\"c\":{\"execution_id\":\"z\",\"outcome\":\"skip\"}}",
+                        "\"outcome\":\"success\",\"generation\":2,\"result_url\":"
+                        "\"/v1/executions/fp:7:01890000-0000-7000-8000-000000000007/"
+                        "result?generation=2\"},"
+                        "\"c\":{\"execution_id\":\"z\",\"outcome\":\"unresolved\"}}",
                         text_of(f, json_incref(json_object_get(first, "upstream"))));
 }
 

@@ -258,7 +258,7 @@ SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total
 -- name: upstreams
 -- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 room:i64 limit:i64
 -- out:  cells execution_id:uuid node:text pass:i64 outcome:i64
--- out:  cells bytes:i64 data:blob content_type:text
+-- out:  cells bytes:i64 data:blob content_type:text generation:i64
 -- note: What a node waited for, with the results that are small enough, as far as all of them
 --       together fit `room`; and the one that is to be its input. `bytes` is null when there is no
 --       result. Data is fetched last: sums are made of lengths alone.
@@ -269,7 +269,7 @@ SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
                    WHERE p.partition_key = :partition_key AND p.execution_id = u.execution_id
                      AND p.kind = {{code:PAYLOAD_RESULT}}
                      AND p.generation = u.resolved_generation) END AS data,
-       u.content_type
+       u.content_type, u.resolved_generation AS generation
   FROM (SELECT x.execution_id, e.node, x.pass, x.outcome, x.resolved_generation,
                length(p.data) AS bytes, p.content_type,
                sum(CASE WHEN length(p.data) <= :inline_bytes AND x.pass <> {{code:PASS_INPUT}}
