@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "model/codes.h"
 #include "model/states.h"
+#include "ops/cascade.h"
 #include "store/sql.h"
 
 #include "base/banned.h"
@@ -46,8 +47,7 @@ static void info_row(struct ff_arena *arena, const struct ff_flow *row, struct f
         .revision = row->revision,
         .node_count = row->node_count,
         .edge_count = row->edge_count,
-        .ended_count = row->success_count + row->failed_count + row->cancelled_count +
-                       row->expired_count + row->skipped_count,
+        .ended_count = ff_flow_ended(row),
         .cancel_policy = row->cancel_policy ? ff_flow_cancel_name(row->cancel_policy) : NULL,
         .cancel_reason = ff_api_text(arena, row->cancel_reason),
         .created_at_ms = row->created_at_ms,

@@ -16,7 +16,7 @@ int ff_run_fsck(struct ff_cli *cli)
 {
     FF_AUTO(ff_answer_free) struct ff_findings found = {0};
     struct ff_error error;
-    int code = ff_cli_open(cli, true);
+    int code = ff_cli_open_patient(cli); /* an audit takes as long as the store is large */
 
     if (code != FF_EXIT_OK)
         return code;

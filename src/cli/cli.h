@@ -58,6 +58,8 @@ int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
 
 /* Opens the store, or a client of the server; 0 or an exit code, told. */
 int ff_cli_open(struct ff_cli *cli, bool must_exist);
+/* For questions that may take hours. */
+int ff_cli_open_patient(struct ff_cli *cli);
 /* The same with timers and scanners, for a run that lasts. */
 int ff_cli_open_engine(struct ff_cli *cli);
 /* NULL: the store is used directly. */

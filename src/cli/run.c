@@ -22,6 +22,7 @@
 #define STORE_DEFAULT  "sqlite:flowfabric.db"
 #define JSON_BYTES_MAX (64 << 20)
 #define CLOSE_GRACE_MS 60000
+#define PATIENCE_MS    86400000
 
 int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
                 const struct ff_error *error)
@@ -68,6 +69,14 @@ int ff_cli_open(struct ff_cli *cli, bool must_exist)
 {
     const struct ff_options options = {
         .size = sizeof options, .passive = true, .must_exist = must_exist};
+
+    return open_with(cli, &options);
+}
+
+int ff_cli_open_patient(struct ff_cli *cli)
+{
+    const struct ff_options options = {
+        .size = sizeof options, .passive = true, .must_exist = true, .timeout_ms = PATIENCE_MS};
 
     return open_with(cli, &options);
 }

@@ -148,6 +148,7 @@ static const struct {
     {FF_SQL_FSCK_FLOW_MISSING, "DELETE FROM ff_flow"},
     {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET node_count = 3"},
     {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET failed_count = 1"},
+    {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET skipped_count = 1, expired_count = -1"},
     {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_outbox SET dispatched_at_ms = 3000"},
     {FF_SQL_FSCK_FLOW_COUNTS, "UPDATE ff_flow SET finished_at_ms = 3000"},
     {FF_SQL_FSCK_HOP_OUTLIVED, "UPDATE ff_execution SET generation = 1 WHERE state = 91"},

@@ -411,38 +411,35 @@ SELECT e.partition_key, e.execution_id, 'its flow is not there' AS detail
 -- name: fsck_flow_counts
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: A flow knows how many members it has, and counts those whose end has been dispatched; it
---       has ended when all of them have. The id is the flow's.
-SELECT c.partition_key, c.flow_id,
-       'flow says ' || CAST(c.counted AS text) || ' of ' || CAST(c.node_count AS text)
-           || ' have ended, there are ' || CAST(c.ended AS text) || ' of '
-           || CAST(c.members AS text) AS detail
-  FROM (SELECT f.partition_key, f.flow_id, f.node_count, f.finished_at_ms,
-               f.success_count + f.failed_count + f.cancelled_count + f.expired_count
-                   + f.skipped_count AS counted,
-               (SELECT count(*) FROM ff_execution e WHERE e.flow_id = f.flow_id) AS members,
-               (SELECT count(*)
-                  FROM ff_execution e
-                  JOIN ff_outbox o ON o.partition_key = e.partition_key
-                                  AND o.execution_id = e.execution_id
-                                  AND o.generation = e.generation
-                                  AND o.kind = {{code:HOP_COMPLETION}}
-                                  AND o.dispatched_at_ms IS NOT NULL
-                 WHERE e.flow_id = f.flow_id AND {{terminal:e}}) AS ended,
-               (SELECT count(*)
-                  FROM ff_execution e
-                  JOIN ff_outbox o ON o.partition_key = e.partition_key
-                                  AND o.execution_id = e.execution_id
-                                  AND o.generation = e.generation
-                                  AND o.kind = {{code:HOP_COMPLETION}}
-                                  AND o.dispatched_at_ms IS NOT NULL
-                 WHERE e.flow_id = f.flow_id AND e.state = {{state:SUCCESS}}) AS succeeded,
-               f.success_count
-          FROM ff_flow f
-         WHERE f.state <> {{code:FLOW_REMOVED}}) c
- WHERE c.members <> c.node_count OR c.ended <> c.counted OR c.succeeded <> c.success_count
-    OR (c.finished_at_ms IS NULL AND c.counted = c.node_count)
-    OR (c.finished_at_ms IS NOT NULL AND c.counted <> c.node_count)
+-- note: A flow knows how many members it has, and counts those whose end has been dispatched, by
+--       outcome; it has ended when all of them have. The id is the flow's.
+SELECT f.partition_key, f.flow_id,
+       'flow says ' || CAST(f.success_count + f.failed_count + f.cancelled_count + f.expired_count
+                            + f.skipped_count AS text)
+           || ' of ' || CAST(f.node_count AS text) || ' have ended, there are '
+           || CAST(m.success + m.failed + m.cancelled + m.expired + m.skipped AS text) || ' of '
+           || CAST(m.members AS text) AS detail
+  FROM ff_flow f
+  JOIN (SELECT g.flow_id, count(e.execution_id) AS members,
+               count(CASE WHEN e.state = {{state:SUCCESS}} THEN o.execution_id END) AS success,
+               count(CASE WHEN e.state = {{state:FAILED}} THEN o.execution_id END) AS failed,
+               count(CASE WHEN e.state = {{state:CANCELLED}} THEN o.execution_id END) AS cancelled,
+               count(CASE WHEN e.state = {{state:EXPIRED}} THEN o.execution_id END) AS expired,
+               count(CASE WHEN e.state = {{state:SKIPPED}} THEN o.execution_id END) AS skipped
+          FROM ff_flow g
+          LEFT JOIN ff_execution e ON e.flow_id = g.flow_id
+          LEFT JOIN ff_outbox o ON o.partition_key = e.partition_key
+                               AND o.execution_id = e.execution_id
+                               AND o.generation = e.generation
+                               AND o.kind = {{code:HOP_COMPLETION}}
+                               AND o.dispatched_at_ms IS NOT NULL
+         WHERE g.state <> {{code:FLOW_REMOVED}}
+         GROUP BY g.flow_id) m ON m.flow_id = f.flow_id
+ WHERE m.members <> f.node_count OR m.success <> f.success_count OR m.failed <> f.failed_count
+    OR m.cancelled <> f.cancelled_count OR m.expired <> f.expired_count
+    OR m.skipped <> f.skipped_count
+    OR (f.finished_at_ms IS NULL) <> (m.success + m.failed + m.cancelled + m.expired + m.skipped
+                                      <> f.node_count)
  LIMIT :limit;
 
 -- name: fsck_hop_outlived
