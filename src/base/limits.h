@@ -82,6 +82,7 @@
 
 /* The cascade. */
 #define FF_HOP_EDGES_MAX      1000 /* of one transaction: bounds how long a flow's row is held */
+#define FF_HOP_EDGES_FIRST    16   /* looked at first: most hops have fewer, and share a batch */
 #define FF_DRAIN_ROWS         200  /* executions cancelled by one transaction */
 #define FF_FIND_ROWS          1000
 #define FF_HOP_TRIES_STUCK    10 /* then it is shown as stuck; it is never dropped */

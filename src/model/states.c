@@ -34,11 +34,12 @@ static const unsigned born = TO(READY_FIRST) | TO(DELAYED_FIRST) | TO(BLOCKED_FI
 
 // clang-format off
 static const unsigned next[FF_STATE_COUNT] = {
-    [FF_STATE_INDEX_READY_FIRST]    = TO(ACTIVE) | TO_ENDED_FROM_OUTSIDE,
+    /* Free nodes that have not begun wait again when their upstream runs again. */
+    [FF_STATE_INDEX_READY_FIRST]    = TO(ACTIVE) | TO(BLOCKED_FIRST) | TO_ENDED_FROM_OUTSIDE,
     [FF_STATE_INDEX_READY_RETRY]    = TO(ACTIVE) | TO_ENDED_FROM_OUTSIDE,
-    [FF_STATE_INDEX_READY_REPLAY]   = TO(ACTIVE) | TO_ENDED_FROM_OUTSIDE,
+    [FF_STATE_INDEX_READY_REPLAY]   = TO(ACTIVE) | TO(BLOCKED_REPLAY) | TO_ENDED_FROM_OUTSIDE,
     [FF_STATE_INDEX_READY_RESUMED]  = TO(ACTIVE) | TO_ENDED_FROM_OUTSIDE,
-    [FF_STATE_INDEX_DELAYED_FIRST]  = TO(READY_FIRST) | TO_ENDED_FROM_OUTSIDE,
+    [FF_STATE_INDEX_DELAYED_FIRST]  = TO(READY_FIRST) | TO(BLOCKED_FIRST) | TO_ENDED_FROM_OUTSIDE,
     [FF_STATE_INDEX_DELAYED_RETRY]  = TO(READY_RETRY) | TO_ENDED_FROM_OUTSIDE,
     [FF_STATE_INDEX_DELAYED_WORKER] = TO(READY_RESUMED) | TO_ENDED_FROM_OUTSIDE,
     /* A node's delay counts from creation: its upstreams may be done before it is over. */
@@ -136,6 +137,19 @@ bool ff_state_is_delayed(int32_t code)
 bool ff_state_is_blocked(int32_t code)
 {
     return code == FF_STATE_BLOCKED_FIRST || code == FF_STATE_BLOCKED_REPLAY;
+}
+
+ff_state ff_state_blocked_again(int32_t code)
+{
+    switch (code) {
+    case FF_STATE_READY_FIRST:
+    case FF_STATE_DELAYED_FIRST:
+        return FF_STATE_BLOCKED_FIRST;
+    case FF_STATE_READY_REPLAY:
+        return FF_STATE_BLOCKED_REPLAY;
+    default:
+        return FF_STATE_NONE;
+    }
 }
 
 ff_state ff_state_after_delay(int32_t code)

@@ -57,6 +57,8 @@ bool ff_state_is_claimable(int32_t code); /* READY_* and RECLAIMABLE */
 bool ff_state_is_leased(int32_t code);    /* a lease is on the row: ACTIVE and RECLAIMABLE */
 bool ff_state_is_delayed(int32_t code);
 bool ff_state_is_blocked(int32_t code);
+/* How a node that is free and has not begun waits again; FF_STATE_NONE for any other. */
+ff_state ff_state_blocked_again(int32_t code);
 /* READY_FIRST for DELAYED_FIRST and so on; the code itself if it is not delayed. */
 ff_state ff_state_after_delay(int32_t code);
 

@@ -169,17 +169,19 @@ ff_status ff_member_insert(struct ff_work *work, const struct ff_flow *flow,
     return FF_OK;
 }
 
-struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_uuid flow_id, struct ff_exec_id from,
-                               struct ff_uuid to, int32_t pass)
+struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_exec_id from, struct ff_exec_id to,
+                               const struct ff_graph_edge *edge, struct ff_uuid flow_id)
 {
     const struct ff_edge key = {
-        .partition_key = from.partition, .execution_id = from.uuid, .downstream_id = to};
-    struct ff_edge *const edge = ff_work_insert_new(work, FF_TABLE_EDGE, &key);
+        .partition_key = from.partition, .execution_id = from.uuid, .downstream_id = to.uuid};
+    struct ff_edge *const row = ff_work_insert_new(work, FF_TABLE_EDGE, &key);
 
-    edge->flow_id = flow_id;
-    edge->pass = pass;
-    edge->outcome = FF_EDGE_UNRESOLVED;
-    return edge;
+    row->flow_id = flow_id;
+    row->pass = edge->pass;
+    row->outcome = FF_EDGE_UNRESOLVED;
+    if (edge->pass == FF_PASS_INPUT)
+        ff_work_execution(work, to)->flags |= FF_EXEC_INPUT_PASSED;
+    return row;
 }
 
 /* Its upstreams allow it to run. */

@@ -42,9 +42,9 @@ bool ff_flow_stops_members(const struct ff_flow *flow);
 FF_MUST_CHECK ff_status ff_member_insert(struct ff_work *work, const struct ff_flow *flow,
                                          const struct ff_graph_in *graph, size_t at,
                                          struct ff_error *reterr);
-/* An edge that nobody has resolved. */
-struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_uuid flow_id, struct ff_exec_id from,
-                               struct ff_uuid to, int32_t pass);
+/* An edge that nobody has resolved; `to` is born in the same op. */
+struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_exec_id from, struct ff_exec_id to,
+                               const struct ff_graph_edge *edge, struct ff_uuid flow_id);
 /* One edge into `group` is resolved: counts it and, if that decides the join, frees, skips or
  * cancels the node and marks the other upstreams for cancelling. `node` may be NULL if the join has
  * been decided before. FF_INTERNAL if the node is neither blocked nor ended, which cannot happen.

@@ -110,7 +110,7 @@ struct ff_dispatch_in {
     struct ff_hop_key hop;
     /* learned: which hop is at work (the reopening that must come first, or the hop itself), where
      * it stands, and the edges of this page that it moves */
-    bool known;
+    bool known, wide; /* wide: a whole page is worth asking for */
     int32_t kind;
     struct ff_uuid flow_id, cursor, page_end;
     bool last_page, want_leaf;

@@ -153,6 +153,53 @@ FF_CONFORMANCE(flow_reconcile, again_is_a_noop)
     EXPECT_INT(t, 1, look_join(t, &flow, "c")->success);
 }
 
+/* As many pairs as may be: "p0" and "c0" that waits for it, and so on. */
+static struct flow given_pairs(struct test *t, size_t count)
+{
+    char *const text = keep(t, count * 32 + 16);
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, 32, "p%zu c%zu ", i, i);
+    at += (size_t)snprintf(text + at, 4, "|");
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, 16, " p%zu>c%zu", i, i);
+    return given_flow(t, text);
+}
+
+/* Hops come in batches: small ones share the transaction that looks and the one that moves. */
+FF_CONFORMANCE(flow_reconcile, many_hops_share_a_batch)
+{
+    enum { HOPS = 60 };
+    const struct flow flow = given_pairs(t, HOPS);
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_job *jobs[HOPS];
+    struct ff_engine_stats before, after;
+
+    for (size_t i = 0; i < HOPS; i++) {
+        struct ff_dispatch_in in = {.hop.kind = FF_HOP_COMPLETION};
+        char name[8];
+
+        (void)snprintf(name, sizeof name, "p%zu", i);
+        EXPECT_OK(t, when_cancelled(t, node_id(t, &flow, name)));
+        EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, name)), &in.hop.id, &t->err));
+        jobs[i] = ff_job_new(FF_OP_HOP_DISPATCH, 0);
+        EXPECT(t, jobs[i]);
+        jobs[i]->in = ff_arena_copy(&jobs[i]->arena, &in, sizeof in);
+        EXPECT(t, jobs[i]->in);
+    }
+    ff_engine_stats(engine, &before);
+    ff_engine_call(engine, jobs, HOPS, 30000);
+    ff_engine_stats(engine, &after);
+    for (size_t i = 0; i < HOPS; i++) {
+        EXPECT_INT(t, FF_OK, jobs[i]->status);
+        EXPECT_INT(t, 1, ((const struct ff_dispatch_out *)jobs[i]->out)->edges);
+        ff_job_free(jobs[i]);
+    }
+    EXPECT_INT(t, HOPS, look_flow(t, &flow)->ended_count);
+    EXPECT(t, after.batches - before.batches <= HOPS / 6);
+}
+
 /* F7: a fan-out of two pages stops in between: the hop is not done, and goes on where it was. */
 FF_CONFORMANCE_SLOW(flow_reconcile, a_hop_goes_on_at_its_cursor)
 {

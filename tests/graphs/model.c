@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 400 /* to find an order that fits */
-
 bool model_has_ended(node_state state)
 {
     return state >= COMPLETED;
@@ -84,7 +82,7 @@ static void push(struct model *m, item_kind kind, int node, bool downstream)
     if (m->item_count == ITEMS_MAX)
         abort();
     m->items[m->item_first + m->item_count++] =
-        (struct model_item){kind, node, m->nodes[node].generation, 0, downstream};
+        (struct model_item){kind, node, m->nodes[node].generation, downstream};
 }
 
 static void end(struct model *m, int node, node_state how)
@@ -101,6 +99,7 @@ static void run_again(struct model *m, int node, bool downstream)
     if (++n->generation == LIVES_MAX)
         abort();
     n->retries = 0;
+    n->begun = false;
     n->state = n->total == 0 || n->join == SATISFIED ? READY : BLOCKED;
     push(m, REOPENED, node, downstream);
 }
@@ -110,6 +109,7 @@ static void run_again(struct model *m, int node, bool downstream)
 void model_claim(struct model *m, int node)
 {
     m->nodes[node].state = ACTIVE;
+    m->nodes[node].begun = true;
     m->nodes[node].claims++;
 }
 
@@ -315,61 +315,33 @@ static void tell_ended(struct settling *s, const struct model_item *item)
     }
 }
 
-/* A satisfied join whose node has ended, and several of its upstreams run again: if it stays
- * satisfied without the first of them, the node may run at once and the others change nothing;
- * otherwise it waits for all of them. So it matters who comes first. */
-static bool comes_later(struct settling *s, const struct model_item *item, int edge)
+static void take_back(struct model *m, const struct model_item *item, int edge)
 {
-    const int to = s->m->edges[edge].to;
-    struct model_node without = s->m->nodes[to];
-
-    if (without.policy == ALL_OF || without.join != SATISFIED)
-        return false;
-    s->doubt = true;
-    if (s->order != AS_SEEN || item->tries == TRIES_MAX)
-        return false;
-    without.counts[s->m->edges[edge].state]--;
-    if (s->seen->nodes[to] == BLOCKED)
-        return model_judge(&without) == SATISFIED;
-    return s->seen->edges[edge] != OPEN;
-}
-
-static void take_back(struct settling *s, const struct model_item *item, int edge)
-{
-    struct model *const m = s->m;
     struct model_node *const child = &m->nodes[m->edges[edge].to];
     const join_state before = child->join;
-    const bool runs_too = item->downstream && before == SATISFIED && model_has_ended(child->state);
+    const bool ran_for_it = before == SATISFIED && m->edges[edge].state == SUCCESS;
+    const bool has_begun = child->state == ACTIVE || (child->state == READY && child->begun);
 
-    if (before == SATISFIED && !runs_too)
+    if (before == SATISFIED && !item->downstream)
         return; /* it has let its node run, and that counts */
+    if (ran_for_it && has_begun)
+        return; /* it goes on with what it has */
     set_edge(m, edge, OPEN, -1);
     child->join = model_judge(child);
-    if (runs_too || (child->state == SKIPPED && before == IMPOSSIBLE && child->join != before))
+    if ((ran_for_it && model_has_ended(child->state)) ||
+        (child->state == SKIPPED && before == IMPOSSIBLE && child->join != before))
         run_again(m, m->edges[edge].to, item->downstream);
+    else if (child->state == READY && child->join != SATISFIED)
+        child->state = BLOCKED;
 }
 
-static void tell_reopened(struct settling *s, const struct model_item *item)
+static void tell_reopened(struct model *m, const struct model_item *item)
 {
-    struct model *const m = s->m;
-    bool again = false;
-
     if (stops_members(m))
         return;
-    for (int e = m->nodes[item->node].first_out; e >= 0; e = m->edges[e].next_out) {
-        const struct model_node *const child = &m->nodes[m->edges[e].to];
-
-        if (m->edges[e].state == OPEN || m->edges[e].generation >= item->generation)
-            continue;
-        if (item->downstream && model_has_ended(child->state) && comes_later(s, item, e))
-            again = true;
-        else
-            take_back(s, item, e);
-    }
-    if (again) {
-        push(m, REOPENED, item->node, true);
-        m->items[m->item_first + m->item_count - 1].tries = item->tries + 1;
-    }
+    for (int e = m->nodes[item->node].first_out; e >= 0; e = m->edges[e].next_out)
+        if (m->edges[e].state != OPEN && m->edges[e].generation < item->generation)
+            take_back(m, item, e);
 }
 
 /* ---- siblings ---- */
@@ -492,7 +464,7 @@ static void follow(struct settling *s)
         if (item.kind == ENDED)
             tell_ended(s, &item);
         else if (item.kind == REOPENED)
-            tell_reopened(s, &item);
+            tell_reopened(m, &item);
         else
             cancel_members(m);
     }

@@ -6,12 +6,11 @@
  * memory, no rows, no transactions, no time. An action changes one node, model_settle() follows it
  * through the graph until nothing moves.
  *
- * What follows from one action does not depend on the order in which an engine does it, with three
+ * What follows from one action does not depend on the order in which an engine does it, with two
  * exceptions, and there only between known limits: whether a sibling is cancelled or was still
- * needed at that moment, whether a waiting node hears first that it is cancelled or that it is to
- * be skipped, and which of several upstreams that run again takes back its word first. For these
- * the model is shown what the engine did (`seen`), and says whether that lies between the earliest
- * and the latest order. */
+ * needed at that moment, and whether a waiting node hears first that it is cancelled or that it is
+ * to be skipped. For these the model is shown what the engine did (`seen`), and says whether that
+ * lies between the earliest and the latest order. */
 #ifndef FF_TESTS_GRAPHS_MODEL_H
 #define FF_TESTS_GRAPHS_MODEL_H
 
@@ -51,6 +50,7 @@ struct model_node {
     join_state join;
     node_state state;
     int generation, retries, replays, claims;
+    bool begun;        /* this generation has been claimed */
     bool last_attempt; /* its flow was cancelled while it ran */
     node_state ends[LIVES_MAX];
 };
@@ -66,7 +66,7 @@ typedef enum item_kind { ENDED, REOPENED, SIBLINGS, WHOLE_FLOW } item_kind;
 struct model_item {
     item_kind kind;
     int node;
-    int generation, tries;
+    int generation;
     bool downstream;
 };
 

@@ -95,6 +95,8 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
         return ff_fail(reterr, FF_NOT_FOUND, "execution had not ended at the time of the call");
     if (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
+    if (in->has_input && (execution->flags & FF_EXEC_INPUT_PASSED))
+        return ff_fail_field(reterr, FF_INVALID, "input", "its input comes from an upstream");
     return check_limit(execution, reterr);
 }
 
@@ -212,8 +214,9 @@ static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in
         }
         if (is_impossible(work, execution))
             return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
-                           "ancestor '" FF_STR_FMT "' was cancelled and cannot run either",
-                           FF_STR_ARG(execution->node));
+                           "ancestor '" FF_STR_FMT "' is %s and cannot run either: replay those "
+                           "it depends on first, then it",
+                           FF_STR_ARG(execution->node), ff_state_public_name(execution->state));
         FF_TRY(check_limit(execution, reterr));
         restart(work, in, flow, execution);
     }

@@ -115,8 +115,8 @@ static ff_status insert_graph(struct ff_work *work, const struct ff_graph_in *gr
     for (size_t i = 0; i < graph->shape.edge_count; i++) {
         const struct ff_graph_edge *const edge = &graph->shape.edges[i];
 
-        (void)ff_edge_insert(work, flow->flow_id, graph->nodes[edge->from_at].submit.id,
-                             graph->nodes[edge->to_at].submit.id.uuid, edge->pass);
+        (void)ff_edge_insert(work, graph->nodes[edge->from_at].submit.id,
+                             graph->nodes[edge->to_at].submit.id, edge, flow->flow_id);
     }
     return FF_OK;
 }

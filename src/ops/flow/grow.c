@@ -141,8 +141,7 @@ static ff_status insert_edge(struct ff_work *work, const struct ff_flow_grow_in 
     struct ff_edge *row;
 
     FF_TRY(id_of(in, edge->from, edge->from_at, &from, reterr));
-    row = ff_edge_insert(work, in->flow_id, from, in->graph.nodes[edge->to_at].submit.id.uuid,
-                         edge->pass);
+    row = ff_edge_insert(work, from, in->graph.nodes[edge->to_at].submit.id, edge, in->flow_id);
     if (edge->from_at != FF_GRAPH_ELSEWHERE && is_new[edge->from_at])
         return FF_OK;
     upstream = ff_work_execution(work, from);

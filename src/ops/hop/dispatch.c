@@ -2,11 +2,12 @@
  *
  * dispatch.c -- hop.dispatch: tell the downstreams of a member that it has ended, or runs again.
  *
- * A first batch learns, without a lock, which edges lead on from here after the hop's cursor; the
- * second holds the hop, the flow, the edges, their joins and their nodes. Every edge carries its
- * own outcome and moves once, so a hop may be dispatched any number of times, by anybody, and a
- * crash between two pages loses nothing. The hop is marked as dispatched in the transaction of its
- * last edge. The member itself is not held: an edge added to it after it ended is born resolved.
+ * A first batch learns, without a lock, which edges lead on from here after the hop's cursor: a
+ * few, so that many hops share it, or if there are more in another one a whole page. The next holds
+ * the hop, the flow, the edges, their joins and their nodes. Every edge carries its own outcome and
+ * moves once, so a hop may be dispatched any number of times, by anybody, and a crash between two
+ * pages loses nothing. The hop is marked as dispatched in the transaction of its last edge. The
+ * member itself is not held: an edge added to it after it ended is born resolved.
  *
  * Reopening comes before the completion of the same generation. It takes back what an older
  * generation resolved in joins that were never satisfied, and reopens the nodes they had skipped.
@@ -14,6 +15,7 @@
 #include <assert.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/macros.h"
 #include "base/mutant.h"
 #include "model/events.h"
@@ -58,6 +60,14 @@ static void need_hops(struct ff_work *work, const struct ff_dispatch_in *in, ff_
         ff_work_want(work, FF_TABLE_OUTBOX, &reopening, want);
 }
 
+/* So many edges at once: a batch reserves room for what a scan might return. */
+static int64_t page_rows(const struct ff_work *work, const struct ff_dispatch_in *in)
+{
+    const int64_t page = work->settings->hop_edges;
+
+    return in->wide ? page : ff_min_i64(page, FF_HOP_EDGES_FIRST);
+}
+
 static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
 {
     struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
@@ -70,9 +80,9 @@ static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
                   "scans of a hop differ");
     ff_in_edges_from_values(&page, params);
     in->groups = ff_work_scan(work, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
-                              work->settings->hop_edges);
+                              page_rows(work, in));
     in->edges = ff_work_scan(work, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
-                             work->settings->hop_edges);
+                             page_rows(work, in));
 }
 
 static void need_leaf(struct ff_work *work, struct ff_dispatch_in *in)
@@ -157,6 +167,11 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
     in->flow_id = hop->flow_id;
     if (!ff_uuid_eq(in->cursor, hop->edge_cursor)) {
         in->cursor = hop->edge_cursor;
+        in->wide = true;
+        return FF_AGAIN;
+    }
+    if ((int64_t)found == page_rows(work, in) && found < (size_t)work->settings->hop_edges) {
+        in->wide = true;
         return FF_AGAIN;
     }
     in->count = 0;
@@ -174,7 +189,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->generations[in->count] = FF_NULL32;
         in->downstreams[in->count++] = edge->downstream_id;
     }
-    in->last_page = (int64_t)found < work->settings->hop_edges;
+    in->last_page = (int64_t)found < page_rows(work, in);
     in->known = true;
     return FF_AGAIN;
 }
@@ -194,6 +209,11 @@ struct link {
     struct ff_edge *edge;
     struct ff_edge_group *group;
     struct ff_execution *node;
+};
+
+/* Its join and its edge before anything was taken back. */
+struct link_before {
+    int32_t state, outcome;
 };
 
 static ff_status link_at(struct ff_work *work, const struct ff_dispatch_in *in, size_t at,
@@ -245,35 +265,54 @@ static void take_back(struct ff_work *work, const struct link *link)
 
 /* A node that ended because of what is now taken back, or after it and with `downstream`, runs
  * again: where its join says. */
-static bool reopens(const struct link *link, bool downstream, ff_group_state before)
+static bool reopens(const struct link *link, bool downstream, const struct link_before *before)
 {
     if (link->node->state == FF_STATE_SKIPPED)
-        return before == FF_GROUP_IMPOSSIBLE && link->group->group_state != FF_GROUP_IMPOSSIBLE;
-    return downstream && before == FF_GROUP_SATISFIED && ff_state_is_terminal(link->node->state);
+        return before->state == FF_GROUP_IMPOSSIBLE &&
+               link->group->group_state != FF_GROUP_IMPOSSIBLE;
+    return downstream && before->state == FF_GROUP_SATISFIED &&
+           before->outcome == FF_EDGE_SUCCESS && ff_state_is_terminal(link->node->state);
+}
+
+static void say_reopened(struct ff_work *work, const struct ff_execution *node)
+{
+    ff_execution_event(work, node, FF_EVENT_EXECUTION, FF_EVENT_EXECUTION_REOPENED)->num_a =
+        node->generation;
 }
 
 static void reopen(struct ff_work *work, struct ff_flow *flow, const struct link *link,
                    bool downstream)
 {
-    struct ff_event *event;
-
     ff_member_restart(work, flow, link->node,
                       link->group->group_state == FF_GROUP_SATISFIED ? FF_STATE_READY_REPLAY
                                                                      : FF_STATE_BLOCKED_REPLAY,
                       downstream);
-    event = ff_execution_event(work, link->node, FF_EVENT_EXECUTION, FF_EVENT_EXECUTION_REOPENED);
-    event->num_a = link->node->generation;
+    say_reopened(work, link->node);
 }
 
-/* Joins that were satisfied have let their node run: what they counted stays, unless the node has
- * ended and is to run again as well. */
+/* Joins that were satisfied have let their node run: what they counted stays. With `downstream` it
+ * is taken back, too, but a success only from a node that has ended, and is to run again, or has
+ * not begun, and is to wait again. */
 static bool may_take_back(const struct ff_dispatch_in *in, const struct link *link, bool downstream)
 {
     if (!moves(in, link->edge))
         return false;
     if (link->group->group_state != FF_GROUP_SATISFIED)
         return true;
-    return downstream && ff_state_is_terminal(link->node->state);
+    return downstream &&
+           (link->edge->outcome != FF_EDGE_SUCCESS || ff_state_is_terminal(link->node->state) ||
+            ff_state_blocked_again(link->node->state) != FF_STATE_NONE);
+}
+
+/* A node that was free, and had not begun, waits again if its join does. */
+static void block_again(struct ff_work *work, const struct link *link)
+{
+    const ff_state blocked = ff_state_blocked_again(link->node->state);
+
+    if (blocked == FF_STATE_NONE || link->group->group_state == FF_GROUP_SATISFIED)
+        return;
+    ff_execution_move(work, link->node, blocked);
+    say_reopened(work, link->node);
 }
 
 static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
@@ -286,17 +325,19 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
     if (ff_flow_stops_members(flow))
         return FF_OK; /* nothing comes to life in there any more */
     for (size_t i = 0; i < in->count; i++) {
-        ff_group_state before;
+        struct link_before before;
         struct link link;
 
         FF_TRY(link_at(work, in, i, &link, reterr));
         if (!may_take_back(in, &link, downstream))
             continue;
-        before = (ff_group_state)link.group->group_state;
+        before = (struct link_before){link.group->group_state, link.edge->outcome};
         take_back(work, &link);
         out->edges++;
-        if (!reopens(&link, downstream, before))
+        if (!reopens(&link, downstream, &before)) {
+            block_again(work, &link);
             continue;
+        }
         if (in->generations[i] != link.node->generation) { /* its hops are needed as well */
             in->generations[i] = link.node->generation;
             again = true;
