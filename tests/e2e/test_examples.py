@@ -7,12 +7,12 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
+
+from serving import wait_for
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("FF_TEST_BUILD") or os.path.join(ROOT, "build", "dev")
-WAIT_S = 30
 
 
 def code_lines(path):
@@ -49,14 +49,11 @@ class Examples(unittest.TestCase):
         return program
 
     def wait_for(self, execution, state):
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
-            shown = self.run_ff("show", execution)
-            if shown["public_state"] == state:
-                return shown
-            time.sleep(0.05)
-        self.fail(f"{execution} is {shown['public_state']}, not {state}")
-        return None
+        def shown():
+            now = self.run_ff("show", execution)
+            return now if now["public_state"] == state else None
+
+        return wait_for(f"{execution} is {state}", shown)
 
     def test_worker_is_30_lines_and_works(self):
         self.assertLessEqual(len(code_lines(os.path.join(ROOT, "examples", "worker.c"))), 30)

@@ -4,11 +4,13 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
+
+from serving import wait_for
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
@@ -42,18 +44,23 @@ class Worker:
     def show(self, execution):
         return self.run_ff("show", execution)
 
-    def until(self, what, condition):
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.05)
-        self.fail(f"never came: {what}")
-        return None
+    def fifo(self, name):
+        """Its path and an end that both reads and writes: nobody who opens it has to wait."""
+        os.mkfifo(self.path(name))
+        end = os.open(self.path(name), os.O_RDWR)
+        self.addCleanup(os.close, end)
+        return self.path(name), end
+
+    def heard(self, end):
+        """The next line a command has written."""
+        line = b""
+        while not line.endswith(b"\n"):
+            self.assertTrue(select.select([end], [], [], WAIT_S)[0], "a command says something")
+            line += os.read(end, 1)
+        return line.strip()
 
     def until_state(self, execution, state):
-        return self.until(f"{execution} is {state}", lambda: (
+        return wait_for(f"{execution} is {state}", lambda: (
             lambda shown: shown if shown["public_state"] == state else None)(self.show(execution)))
 
     def worker(self, *words, script):
@@ -150,79 +157,74 @@ class Worker:
 
     def test_many_at_a_time(self):
         made = [self.submit() for _ in range(8)]
-        # Each waits until all of them are running.
-        script = f'touch "{self.path("")}$FF_LEASE_ID.here"; ' \
-            f'while [ $(ls "{self.path("")}" | grep -c here) -lt 8 ]; do sleep 0.05; done'
-        self.worker("--concurrency", "8", script=script)
+        # Each waits until all of them are running: a newline is read whole, by one of them.
+        (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
+        self.worker("--concurrency", "8", script=f'echo here > "{here}"; read x < "{go}"')
+        for _ in made:
+            self.heard(heard)
+        os.write(say, b"\n" * len(made))
         for one in made:
             self.until_state(one, "completed")
 
     # -- leases ------------------------------------------------------------------------------------
 
     def test_lease_is_renewed_while_it_runs(self):
-        go = self.path("go")
+        go, say = self.fifo("go")
         one = self.submit()
-        self.worker("--lease-ttl-ms", "500",
-                    script=f'while [ ! -e "{go}" ]; do sleep 0.05; done')
+        self.worker("--lease-ttl-ms", "500", script=f'read x < "{go}"')
         first = self.until_state(one, "active")["lease"]["expires_at_ms"]
-        self.until("two more leases", lambda: self.show(one)["lease"]["expires_at_ms"] >
-                   first + 1000)
-        with open(go, "w", encoding="ascii"):
-            pass
+        wait_for("two more leases", lambda: self.show(one)["lease"]["expires_at_ms"] >
+                 first + 1000)
+        os.write(say, b"\n")
         self.assertEqual(0, self.until_state(one, "completed")["retry_count"])
 
     def test_cancel_ends_the_command_and_what_it_started(self):
-        here, gone = self.path("here"), self.path("gone")
+        (here, heard), (never, _) = self.fifo("here"), self.fifo("never")
         one = self.submit()
-        worker = self.worker("--lease-ttl-ms", "500", script=f'trap "touch {gone}; exit 0" TERM; '
-                             f'touch {here}; while :; do sleep 0.05; done')
-        self.until("it runs", lambda: os.path.exists(here))
+        worker = self.worker("--lease-ttl-ms", "500", script=f'trap "echo told > {here}; exit 0" '
+                             f'TERM; echo runs > {here}; cat {never} & wait')
+        self.assertEqual(b"runs", self.heard(heard))
         self.run_ff("cancel", one)
-        self.until("it was told", lambda: os.path.exists(gone))
+        self.assertEqual(b"told", self.heard(heard))
         self.assertIn("cancelled, exit status 0", self.stop(worker))
         self.assertEqual("cancelled", self.show(one)["public_state"])
 
     def test_one_that_does_not_listen_is_killed(self):
-        here = self.path("here")
+        (here, heard), (never, _) = self.fifo("here"), self.fifo("never")
         one = self.submit()
         worker = self.worker("--lease-ttl-ms", "500", "--kill-after-ms", "100",
-                             script=f'trap "" TERM; touch {here}; while :; do sleep 0.05; done')
-        self.until("it runs", lambda: os.path.exists(here))
+                             script=f'trap "" TERM; echo runs > {here}; read x < {never}')
+        self.heard(heard)
         self.run_ff("cancel", one)
-        line = self.until("it is over", worker.stdout.readline)
+        line = worker.stdout.readline()
         self.assertIn(b"cancelled, signal 9", line)
 
     def test_a_stop_lets_it_finish_and_gives_back_the_rest(self):
-        here, go = self.path("here"), self.path("go")
+        (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
         first = self.submit("--priority", "9")
         second = self.submit()
-        worker = self.worker("--ahead", "4", script=f'touch {here}; '
-                             f'while [ ! -e "{go}" ]; do sleep 0.05; done')
-        self.until("it runs", lambda: os.path.exists(here))
+        worker = self.worker("--ahead", "4", script=f'echo runs > {here}; read x < {go}')
+        self.heard(heard)
         self.until_state(second, "active")
         worker.send_signal(signal.SIGTERM)
         self.until_state(second, "waiting")
         self.assertEqual("active", self.show(first)["public_state"])
-        with open(go, "w", encoding="ascii"):
-            pass
+        os.write(say, b"\n")
         self.stop(worker)
         self.assertEqual("completed", self.show(first)["public_state"])
         self.assertEqual(["released"], [a["outcome"] for a in
                                         self.run_ff("show", "--attempts", second)["attempts"]])
 
     def test_a_killed_worker_takes_its_command_along_and_another_takes_over(self):
-        pid_file, go = self.path("pid"), self.path("go")
+        (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
         one = self.submit()
-        script = f'echo $$ >> {pid_file}; while [ ! -e "{go}" ]; do sleep 0.05; done'
+        script = f'echo $$ > {here}; read x < {go}'
         worker = self.worker("--lease-ttl-ms", "1000", script=script)
-        self.until("it runs", lambda: os.path.exists(pid_file) and os.path.getsize(pid_file))
-        with open(pid_file, encoding="ascii") as lines:
-            pid = int(lines.readline())
+        pid = int(self.heard(heard))
         worker.kill()
         worker.wait()
-        self.until("its command is gone", lambda: not os.path.exists(f"/proc/{pid}"))
-        with open(go, "w", encoding="ascii"):
-            pass
+        wait_for("its command is gone", lambda: not os.path.exists(f"/proc/{pid}"))
+        os.write(say, b"\n")
         self.worker("--lease-ttl-ms", "1000", script=script)
         shown = self.until_state(one, "completed")
         self.assertEqual(1, shown["retry_count"])
