@@ -119,6 +119,10 @@ bench_fn bench_flows_hop, bench_flows_chain, bench_flows_chains, bench_flows_fan
 bench_fn bench_serve_submit, bench_serve_drain, bench_serve_both, bench_serve_start,
     bench_serve_idle;
 
+/* --- events.c: following the log --- */
+
+bench_fn bench_events_crowd, bench_events_idle, bench_events_busy;
+
 /* --- growth.c: a store that has been in use --- */
 
 bench_fn bench_growth_fill, bench_growth_pinned;

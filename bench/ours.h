@@ -2,7 +2,8 @@
  *
  * ours.h -- what the files that drive our own engine share: a client, submitting, working.
  *
- * For ours.c, flows.c, growth.c and serve.c only. Public header only, default options. */
+ * For ours.c, flows.c, events.c, growth.c and serve.c only. Public header only, default options.
+ */
 #ifndef FF_BENCH_OURS_H
 #define FF_BENCH_OURS_H
 

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "model/events.h"
 #include "model/states.h"
+#include "model/steps.h"
 #include "sql_gen.h"
 #include "store/sql.h"
 
@@ -177,6 +179,20 @@ ff_status ff_local_scanners(struct ff_client *client, struct ff_scanner_list *re
 /* Every audit block takes (limit) and gives (partition_key, execution_id, detail). */
 enum { CELL_PARTITION, CELL_EXECUTION, CELL_DETAIL, CELL_COUNT };
 
+static ff_status add_findings(struct ff_arena *arena, struct ff_findings *found, size_t count,
+                              struct ff_finding **ret, struct ff_error *reterr)
+{
+    struct ff_finding *const items = ff_arena_grow(
+        arena, found->items, found->count * sizeof *items, (found->count + count) * sizeof *items);
+
+    if (!items)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the findings");
+    found->items = items;
+    *ret = items + found->count;
+    found->count += count;
+    return FF_OK;
+}
+
 static void finding(struct ff_arena *arena, const struct ff_sql_audit *audit,
                     const struct ff_value *cells, struct ff_finding *out)
 {
@@ -200,6 +216,7 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[audit->block];
     const struct ff_value limit = {.type = FF_VALUE_I64, .as.i64 = FINDINGS_PER_CHECK};
+    struct ff_finding *items;
     struct ff_read read;
 
     if (block->param_count != 1 || block->out_count != CELL_COUNT)
@@ -208,14 +225,64 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
     found->checks++;
     if (!read.row_count)
         return FF_OK;
-    struct ff_finding *const items =
-        ff_arena_grow(arena, found->items, found->count * sizeof *items,
-                      (found->count + read.row_count) * sizeof *items);
-    if (!items)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the findings");
-    found->items = items;
+    FF_TRY(add_findings(arena, found, read.row_count, &items, reterr));
     for (size_t i = 0; i < read.row_count; i++)
-        finding(arena, audit, read.cells + i * read.col_count, &items[found->count++]);
+        finding(arena, audit, read.cells + i * read.col_count, &items[i]);
+    return ff_arena_check(arena, reterr);
+}
+
+static struct ff_step step_of(const struct ff_value *cells)
+{
+    return (struct ff_step){
+        .kind = (int32_t)cells[FF_OUT_LOG_STEPS_KIND].as.i64,
+        .type = (int32_t)cells[FF_OUT_LOG_STEPS_TYPE].as.i64,
+        .before = (int32_t)cells[FF_OUT_LOG_STEPS_STATE_BEFORE].as.i64,
+        .after = (int32_t)cells[FF_OUT_LOG_STEPS_STATE].as.i64,
+        .changes = cells[FF_OUT_LOG_STEPS_CHANGES].as.i64,
+        .generations = cells[FF_OUT_LOG_STEPS_GENERATIONS].as.i64,
+    };
+}
+
+static const char *step_text(struct ff_arena *arena, const struct ff_step *step, int64_t event_id)
+{
+    const struct ff_state_info *const from = ff_state_info(step->before);
+    const struct ff_state_info *const to = ff_state_info(step->after);
+
+    if (step->kind == 0)
+        return ff_arena_printf(arena, "the row is %s, its last event left it %s",
+                               to ? to->vector : "?", from ? from->vector : "nowhere")
+            .ptr;
+    return ff_arena_printf(arena, "event %lld, %s.%s, tells %s after %s", (long long)event_id,
+                           ff_event_kind_name(step->kind),
+                           ff_event_type_name(step->kind, step->type), to ? to->vector : "?",
+                           from ? from->vector : "nothing")
+        .ptr;
+}
+
+/* The events of an execution, played through the table of legal moves, lead to its row. */
+static ff_status audit_steps(struct ff_client *client, struct ff_arena *arena,
+                             struct ff_findings *found, struct ff_error *reterr)
+{
+    struct ff_finding *item;
+    struct ff_read read;
+
+    FF_TRY(ff_api_read(client, arena, FF_SQL_LOG_STEPS, NULL, 0, &read, reterr));
+    found->checks++;
+    for (size_t i = 0; i < read.row_count; i++) {
+        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_step step = step_of(cells);
+        const struct ff_exec_id id = {.partition =
+                                          (int32_t)cells[FF_OUT_LOG_STEPS_PARTITION_KEY].as.i64,
+                                      .uuid = cells[FF_OUT_LOG_STEPS_EXECUTION_ID].as.uuid};
+
+        if (ff_step_ok(&step))
+            continue;
+        FF_TRY(add_findings(arena, found, 1, &item, reterr));
+        *item = (struct ff_finding){
+            .check = "illegal_step",
+            .detail = step_text(arena, &step, cells[FF_OUT_LOG_STEPS_EVENT_ID].as.i64)};
+        ff_exec_id_text(id, item->execution_id);
+    }
     return ff_arena_check(arena, reterr);
 }
 
@@ -227,6 +294,7 @@ ff_status ff_local_fsck(struct ff_client *client, struct ff_findings *ret, struc
     FF_TRY(memory_of(&memory, reterr));
     for (size_t i = 0; i < ff_sql_audit_count; i++)
         FF_TRY(audit_one(client, &ff_sql_audits[i], &memory->arena, &found, reterr));
+    FF_TRY(audit_steps(client, &memory->arena, &found, reterr));
     *ret = found;
     ret->memory = FF_STEAL(memory);
     return FF_OK;

@@ -11,7 +11,8 @@
 
 #include <stdatomic.h>
 
-extern const struct plain_case log_cases[], crowd_cases[], failover_cases[];
+extern const struct plain_case log_cases[], crowd_cases[], kept_cases[], story_cases[],
+    failover_cases[];
 
 /* A list of event ids that grows. */
 struct ids {
@@ -27,6 +28,9 @@ void ids_read(struct test *t, struct other *other, const char *sql, struct ids *
 void expect_ids(struct test *t, const char *file, int line, const struct ids *want,
                 const struct ids *got);
 
+/* So many executions (a multiple of 500) that are cancelled: two events each. */
+void given_events(struct test *t, size_t executions);
+
 /* Takes everything that comes until it stands at `end` (a cursor); notices are counted. */
 struct tally {
     struct ids *ids;
@@ -40,7 +44,12 @@ bool take_once(struct test *t, struct ff_subscription *sub, size_t max, int64_t 
 
 /* xorshift; the same every time. */
 uint32_t chance(uint64_t *seed, uint32_t below);
-void pause_us(long us);
+/* A writer or a reader that takes its time: part of the load, never a way to wait for something. */
+void dawdle(long us);
+
+/* What the library has on the heap: now, and at most since then. */
+long long heap_peak_begin(void);
+long long heap_peak(void);
 
 int child_works(const char *url, int fd);
 

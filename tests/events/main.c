@@ -5,16 +5,21 @@
  * ff-events [PART-OF-A-NAME...]. Read first: README.md. */
 #include "events.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 
 #include "base/banned.h"
 
-static const struct plain_case *const tables[] = {log_cases, crowd_cases, failover_cases};
+#define TOGETHER 500
+
+static const struct plain_case *const tables[] = {log_cases, crowd_cases, kept_cases, story_cases,
+                                                  failover_cases};
 
 /* ---- ids ---- */
 
@@ -68,6 +73,26 @@ void expect_ids(struct test *t, const char *file, int line, const struct ids *wa
     }
 }
 
+/* ---- writing ---- */
+
+void given_events(struct test *t, size_t executions)
+{
+    for (size_t done = 0; done < executions; done += TOGETHER) {
+        struct ff_submission *const items = keep(t, TOGETHER * sizeof *items);
+        struct ff_submitted *const made = keep(t, TOGETHER * sizeof *made);
+        struct ff_bulk_result cancelled = {0};
+        struct ff_filter filter;
+
+        for (size_t i = 0; i < TOGETHER; i++)
+            items[i] = submission();
+        EXPECT_OK(t, ff_submit(t->client, items, TOGETHER, made, &t->err));
+        ff_filter_init(&filter);
+        filter.state = "waiting";
+        EXPECT_OK(t, ff_cancel_where(t->client, &filter, "enough", &cancelled, &t->err));
+        EXPECT_INT(t, TOGETHER, cancelled.done);
+    }
+}
+
 /* ---- following ---- */
 
 bool take_once(struct test *t, struct ff_subscription *sub, size_t max, int64_t timeout_ms,
@@ -112,11 +137,63 @@ uint32_t chance(uint64_t *seed, uint32_t below)
     return (uint32_t)(*seed >> 33) % below;
 }
 
-void pause_us(long us)
+void dawdle(long us)
 {
     const struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
 
     (void)nanosleep(&pause, NULL);
+}
+
+/* ---- the heap of the library ---- */
+
+static _Atomic long long heap_bytes, heap_most;
+
+static void *counted(void *memory)
+{
+    if (memory) {
+        const long long now = heap_bytes += (long long)malloc_usable_size(memory);
+        long long most = heap_most;
+
+        while (now > most && !atomic_compare_exchange_weak(&heap_most, &most, now))
+            ;
+    }
+    return memory;
+}
+
+static void *count_malloc(size_t bytes)
+{
+    return counted(malloc(bytes));
+}
+
+static void *count_calloc(size_t count, size_t bytes)
+{
+    return counted(calloc(count, bytes));
+}
+
+static void *count_realloc(void *memory, size_t bytes)
+{
+    const long long before = (long long)malloc_usable_size(memory);
+    void *const grown = realloc(memory, bytes);
+
+    if (grown)
+        heap_bytes -= before;
+    return counted(grown);
+}
+
+static void count_free(void *memory)
+{
+    heap_bytes -= (long long)malloc_usable_size(memory);
+    free(memory);
+}
+
+long long heap_peak_begin(void)
+{
+    return heap_most = heap_bytes;
+}
+
+long long heap_peak(void)
+{
+    return heap_most;
 }
 
 /* The engine's complaints about what is done to it. */
@@ -140,6 +217,10 @@ int main(int argc, char **argv)
                                     .table_count = sizeof tables / sizeof tables[0],
                                     .at_last = end};
 
+    static const struct ff_alloc_hooks heap = {count_malloc, count_calloc, count_realloc,
+                                               count_free};
+
+    ff_alloc_set_hooks(&heap);
     if (!getenv("FF_TEST_LOUD"))
         ff_log_set_sink(ignore, NULL);
     if (argc == 5 && !strcmp(argv[1], "--child"))

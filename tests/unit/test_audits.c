@@ -16,6 +16,7 @@
 #include <sqlite3.h>
 
 #include "base/macros.h"
+#include "model/steps.h"
 #include "sql_gen.h"
 
 #define ID(n) "x'0000000000000000000000000000000" #n "'"
@@ -51,7 +52,7 @@ static const char good[] =
     " (3, " ID(3) ", 3, 0, 1, 1, 1, " ID(c) ", 'w', 'w1', 3500, 4000, NULL, NULL);"
     "UPDATE ff_execution SET state = 20, due_at_ms = 8000, delay_until_ms = 8000,"
     " deadline_at_ms = 9000 WHERE partition_key = 4;"
-    "UPDATE ff_execution SET flow_id = " ID(f) ", state = 91, version = 2, finished_at_ms = 2000,"
+    "UPDATE ff_execution SET flow_id = " ID(f) ", state = 91, version = 3, finished_at_ms = 2000,"
     " changed_at_ms = 2000 WHERE partition_key = 5;"
     "INSERT INTO ff_outbox VALUES"
     " (5, " ID(5) ", 0, 0, " ID(f) ", 91, 'ns', NULL, 2000, NULL, 0, 0, NULL);"
@@ -60,10 +61,14 @@ static const char good[] =
     "INSERT INTO ff_event (kind, type, partition_key, execution_id, generation, namespace, at_ms,"
     " state, version) VALUES"
     " (2, 1, 3, " ID(3) ", 0, 'ns', 2000, 50, 2),"
+    " (3, 1, 3, " ID(3) ", 0, 'ns', 3000, 11, 3),"
     " (2, 1, 3, " ID(3) ", 0, 'ns', 3500, 50, 4),"
     " (1, 1, 3, " ID(3) ", 0, 'ns', 4000, 90, 5),"
-    " (1, 2, 5, " ID(5) ", 0, 'ns', 2000, 91, 2),"
-    " (1, 3, 6, " ID(6) ", 0, 'ns', 2000, 92, 2);";
+    " (2, 1, 2, " ID(2) ", 0, 'ns', 2000, 50, 2),"
+    " (2, 1, 5, " ID(5) ", 0, 'ns', 1500, 50, 2),"
+    " (1, 2, 5, " ID(5) ", 0, 'ns', 2000, 91, 3),"
+    " (1, 3, 6, " ID(6) ", 0, 'ns', 2000, 92, 2),"
+    " (4, 2, 6, " ID(6) ", 1, 'ns', 3000, 12, 3);";
 
 static const char good_flow[] =
     "INSERT INTO ff_execution (partition_key, execution_id, flow_id, namespace, lane, kind,"
@@ -218,6 +223,59 @@ static int findings(enum ff_sql audit)
     return rows;
 }
 
+/* What the table of legal moves says about the steps that were made. */
+static int illegal_steps(void)
+{
+    const struct ff_sql_block *block = &ff_sql_blocks[FF_SQL_LOG_STEPS];
+    sqlite3_stmt *stmt;
+    int found = 0;
+
+    if (sqlite3_prepare_v2(db, block->text[FF_DIALECT_SQLITE], -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", block->name, sqlite3_errmsg(db));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        const struct ff_step step = {
+            .kind = sqlite3_column_int(stmt, FF_OUT_LOG_STEPS_KIND),
+            .type = sqlite3_column_int(stmt, FF_OUT_LOG_STEPS_TYPE),
+            .before = sqlite3_column_int(stmt, FF_OUT_LOG_STEPS_STATE_BEFORE),
+            .after = sqlite3_column_int(stmt, FF_OUT_LOG_STEPS_STATE),
+            .changes = sqlite3_column_int64(stmt, FF_OUT_LOG_STEPS_CHANGES),
+            .generations = sqlite3_column_int64(stmt, FF_OUT_LOG_STEPS_GENERATIONS),
+        };
+
+        found += !ff_step_ok(&step);
+    }
+    assert_int_equal(SQLITE_OK, sqlite3_finalize(stmt));
+    return found;
+}
+
+static void test_audits__steps_of_the_log_are_judged(void **state FF_UNUSED)
+{
+    static const char *const illegal[] = {
+        "DELETE FROM ff_event WHERE kind = 2 AND state = 50 AND version = 4", /* a claim untold */
+        "DELETE FROM ff_event WHERE state = 12",                              /* a replay untold */
+        "UPDATE ff_event SET state = 93 WHERE state = 90",
+        "UPDATE ff_event SET type = 4 WHERE state = 11",
+        "UPDATE ff_event SET generation = 1 WHERE state = 92",
+        "UPDATE ff_event SET version = 4 WHERE state = 90", /* the end without a change */
+        "UPDATE ff_execution SET state = 11 WHERE partition_key = 1",
+        "UPDATE ff_execution SET state = 11 WHERE partition_key = 2",
+    };
+
+    assert_int_equal(illegal_steps(), 0);
+    for (size_t i = 0; i < FF_ARRAY_LEN(illegal); i++) {
+        run("BEGIN");
+        run(illegal[i]);
+        if (!illegal_steps())
+            fail_msg("nothing is wrong with: %s", illegal[i]);
+        run("ROLLBACK");
+    }
+    /* What is not kept any more is not known. */
+    run("DELETE FROM ff_event WHERE event_id <= 3");
+    assert_true(illegal_steps() > 0);
+    run("INSERT INTO ff_meta VALUES ('log_floor', '4')");
+    assert_int_equal(illegal_steps(), 0);
+}
+
 static void test_audits__are_silent_about_good_rows(void **state FF_UNUSED)
 {
     assert_true(ff_sql_audit_count > 0);
@@ -254,9 +312,9 @@ static void test_audits__each_has_been_seen_to_find_something(void **state FF_UN
 static void test_audits__a_shortened_log_is_no_damage(void **state FF_UNUSED)
 {
     run("BEGIN");
-    run("DELETE FROM ff_event WHERE event_id <= 3");
+    run("DELETE FROM ff_event WHERE event_id <= 4");
     assert_int_equal(1, findings(FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION));
-    run("INSERT INTO ff_meta VALUES ('log_floor', '4')");
+    run("INSERT INTO ff_meta VALUES ('log_floor', '5')");
     assert_int_equal(0, findings(FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION));
     run("ROLLBACK");
 }
@@ -265,10 +323,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_audits__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(are_silent_about_good_rows),
-        TEST(find_their_damage),
-        TEST(each_has_been_seen_to_find_something),
-        TEST(a_shortened_log_is_no_damage),
+        TEST(are_silent_about_good_rows),           TEST(find_their_damage),
+        TEST(each_has_been_seen_to_find_something), TEST(a_shortened_log_is_no_damage),
+        TEST(steps_of_the_log_are_judged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

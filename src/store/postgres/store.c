@@ -199,19 +199,28 @@ static ff_status settle(struct ff_pg_store *pg, PGconn *conn, const char *forced
     return good ? FF_OK : FF_UNAVAILABLE;
 }
 
-/* On two sessions: ids follow each other, and one sees the lock the other holds. `ret_good` is not
- * written if that could not be found out now. */
-static ff_status prove(struct ff_pg_store *pg, PGconn *conn, bool *ret_good,
-                       struct ff_error *reterr)
+/* What a server was seen to do. */
+typedef enum proof {
+    PROOF_NONE, /* could not be found out now: the next one tries again */
+    PROOF_GOOD,
+    PROOF_BAD,
+} proof;
+
+/* On two sessions: ids follow each other, and one sees the lock the other holds. */
+static ff_status prove(struct ff_pg_store *pg, PGconn *conn, proof *ret, struct ff_error *reterr)
 {
     int64_t first[2] = {0}, second[2] = {0};
     AUTO_CONN other = NULL;
 
     FF_TRY(open_conn(&pg->config, &other, reterr));
     if (begin(conn, &pg->config) && ask(conn, FF_SQL_LOG_PROBE, first, NULL) == FF_OK &&
-        begin(other, &pg->config) && ask(other, FF_SQL_LOG_WATCH, second, NULL) == FF_OK)
-        *ret_good = second[0] == first[0] + 1 && second[1] > 0;
-    end(other, "ROLLBACK");
+        begin(other, &pg->config)) {
+        const bool answered = ask(other, FF_SQL_LOG_WATCH, second, NULL) == FF_OK;
+
+        end(other, "ROLLBACK");
+        if (answered || PQstatus(other) == CONNECTION_OK) /* a refusal shows no locks either */
+            *ret = answered && second[0] == first[0] + 1 && second[1] > 0 ? PROOF_GOOD : PROOF_BAD;
+    }
     end(conn, "ROLLBACK");
     return FF_OK;
 }
@@ -219,21 +228,24 @@ static ff_status prove(struct ff_pg_store *pg, PGconn *conn, bool *ret_good,
 static ff_status log_mode(struct ff_pg_store *pg, PGconn *conn, struct ff_error *reterr)
 {
     int64_t mode[2] = {0}, ignored[2];
-    bool good = true;
+    proof seen = PROOF_NONE;
+    bool is_serial, is_proven;
 
     if (!begin(conn, &pg->config))
         return ff_fail(reterr, FF_UNAVAILABLE, "server does not answer");
     FF_TRY(ask(conn, FF_SQL_LOG_MODE, mode, reterr));
     end(conn, "COMMIT");
-    if (mode[0] == 0 && mode[1] == 0 && !pg->config.serial)
-        FF_TRY(prove(pg, conn, &good, reterr));
+    is_serial = mode[0] != 0;
+    is_proven = mode[1] != 0;
+    if (!is_serial && !is_proven && !pg->config.serial)
+        FF_TRY(prove(pg, conn, &seen, reterr));
     (void)begin(conn, &pg->config);
-    if (mode[0] == 0 && (pg->config.serial || !good))
+    if (!is_serial && (pg->config.serial || seen == PROOF_BAD))
         FF_TRY(ask(conn, FF_SQL_LOG_SERIAL, ignored, reterr));
-    else if (mode[0] == 0 && mode[1] == 0)
+    else if (seen == PROOF_GOOD)
         (void)ask(conn, FF_SQL_LOG_PROVEN, ignored, NULL); /* or the next one proves it again */
     end(conn, "COMMIT");
-    pg->config.serial = mode[0] != 0 || pg->config.serial || !good;
+    pg->config.serial = is_serial || pg->config.serial || seen == PROOF_BAD;
     pg->store.facts.serial_log = pg->config.serial;
     return FF_OK;
 }

@@ -240,6 +240,44 @@ SELECT s.partition_key, s.execution_id,
  WHERE s.version < s.version_before OR s.at_ms < s.at_ms_before
  LIMIT :limit;
 
+-- name: log_steps
+-- out:  cells partition_key:i64 execution_id:uuid event_id:i64 kind:i64 type:i64
+-- out:  cells state_before:i64 state:i64 changes:i64 generations:i64
+-- note: Every kind of step that the executions kept have made, with the first one who made it: from
+--       event to event, and from the last one to the row (kind 0). Whether such a step is legal is
+--       not told here. What came before the first event that is kept is not known.
+WITH told AS (
+    SELECT v.partition_key, v.execution_id, v.event_id, v.kind, v.type, v.state, v.version,
+           v.generation
+      FROM ff_event v
+      JOIN ff_execution e
+        ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+       AND v.at_ms >= e.created_at_ms
+     WHERE v.state IS NOT NULL
+    UNION ALL
+    SELECT partition_key, execution_id, 9223372036854775807, 0, 0, state, version, generation
+      FROM ff_execution),
+story AS (
+    SELECT s.*, lag(s.state) OVER w AS state_before,
+           s.version - coalesce(lag(s.version) OVER w, 0) AS changes,
+           s.generation - coalesce(lag(s.generation) OVER w, 0) AS generations
+      FROM told s
+    WINDOW w AS (PARTITION BY s.partition_key, s.execution_id ORDER BY s.event_id)),
+ranked AS (
+    SELECT s.*, row_number() OVER (PARTITION BY s.kind, s.type, s.state_before, s.state,
+                                                s.generations,
+                                                CASE WHEN s.changes > 3 THEN 3 ELSE s.changes END
+                                       ORDER BY s.event_id, s.partition_key, s.execution_id) AS nth
+      FROM story s
+     WHERE s.state_before IS NOT NULL
+        OR NOT EXISTS (SELECT 1 FROM ff_meta m WHERE m.name = 'log_floor'))
+SELECT CAST(partition_key AS bigint) AS partition_key, execution_id, event_id,
+       CAST(kind AS bigint) AS kind, CAST(type AS bigint) AS type,
+       CAST(coalesce(state_before, 0) AS bigint) AS state_before, CAST(state AS bigint) AS state,
+       CAST(changes AS bigint) AS changes, CAST(generations AS bigint) AS generations
+  FROM ranked
+ WHERE nth = 1;
+
 -- name: fsck_dedup_mismatch
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kept.c -- what is kept of the log, for how long, and what others read in its place.
+ *
+ * On Postgres whole ranges of ids go, and a range is two million long: the jump of a restored log
+ * begins a new one. */
+#include "events.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+#include "base/banned.h"
+
+#define OLD_MS  1000
+#define RARE_MS 40000 /* how often it is looked at hangs on it */
+
+static void given_forgetful(struct test *t, int64_t count_max)
+{
+    const struct ff_options options = {.size = sizeof options,
+                                       .event_retention_ms = count_max ? RARE_MS : OLD_MS,
+                                       .event_count_max = count_max};
+
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+}
+
+static bool is_gap(struct test *t, const char *cursor)
+{
+    struct ff_event_list list = {0};
+    const ff_status status = ff_events(t->client, NULL, cursor, 1, 0, &list, &t->err);
+
+    ff_answer_free(&list);
+    return status == FF_GAP;
+}
+
+static void ranges(struct test *t)
+{
+    struct other other;
+    long number;
+
+    given_forgetful(t, 0);
+    other_open(t, &other);
+    (void)given_completed(t);
+    (void)other_says(t, &other, "SET search_path = @");
+    EXPECT_INT(t, 1, other_says(t, &other, "SELECT count(to_regclass('ff_event_0000'))"));
+    EXPECT_OK(t, ff_restored(t->url, &t->err));
+    (void)given_completed(t);
+    number = other_says(t, &other, "SELECT max(event_id) / 2000000 FROM ff_event");
+    EXPECT(t, number > 1000);
+    WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(to_regclass('ff_event_0000'))") == 0,
+                   60000);
+    for (long i = 0; i < 4; i++)
+        WAIT_UNTIL_FOR(
+            t, other_says(t, &other, "SELECT count(to_regclass('ff_event_%ld'))", number + i) == 1,
+            60000);
+    EXPECT_INT(t, 0, other_says(t, &other, "SELECT count(*) FROM ff_event_default"));
+    EXPECT_INT(t, 0,
+               other_says(t, &other, "SELECT count(*) FROM ff_event WHERE event_id < 2000000"));
+    /* Ranges are dropped, rows are not deleted one by one. */
+    EXPECT_INT(t, 0,
+               other_says(t, &other,
+                          "SELECT coalesce(sum(n_tup_del), 0) FROM pg_stat_user_tables "
+                          "WHERE schemaname = '@' AND relname LIKE 'ff_event_%%'"));
+}
+
+/* What waits for it is still delivered; then it hears what is gone, and where the log goes on. */
+static void stays_behind(struct test *t)
+{
+    struct tally tally = {.ids = ids_new(t)};
+    struct ff_subscription *sub;
+    char oldest[FF_CURSOR_BYTES];
+
+    given_forgetful(t, 0);
+    sub = given_subscribed(t, NULL, "start");
+    given_events(t, 1000);
+    EXPECT_OK(t, ff_restored(t->url, &t->err));
+    (void)given_completed(t);
+    WAIT_UNTIL_FOR(t, is_gap(t, "020000000000000001"), 60000);
+    (void)snprintf(oldest, sizeof oldest, "%s", t->err.oldest);
+    WAIT_UNTIL(t, (take_once(t, sub, 1, 20, &tally), tally.gaps > 0));
+    EXPECT_INT(t, FF_FOLLOW_EVENTS_MAX, (int64_t)tally.ids->count);
+    EXPECT(t, strcmp(tally.cursor, oldest) >= 0); /* it may have moved on */
+    EXPECT(t, !is_gap(t, tally.cursor));
+    take_until(t, sub, &tally, log_end(t));
+    for (size_t i = 1; i < tally.ids->count; i++)
+        EXPECT(t, tally.ids->items[i] > tally.ids->items[i - 1]);
+}
+
+static void by_count(struct test *t)
+{
+    given_forgetful(t, 100);
+    given_events(t, 500);
+    WAIT_UNTIL_FOR(t, is_gap(t, "020000000000000001"), 60000);
+    WAIT_UNTIL_FOR(t, test_store_rows(t->store, "ff_event") <= 101, 60000);
+}
+
+/* The views other programs know, by the columns they ask for. */
+static void views(struct test *t)
+{
+    const struct ff_tag_pair tag = {"instance", "blue"};
+    struct ff_submission s = submission();
+    struct ff_claim_request r = claim_request();
+    struct held held;
+
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    s.tags = &tag;
+    s.tag_count = 1;
+    (void)given(t, &s);
+    held = given_claim(t, &r);
+    EXPECT_OK(t, when_revoked(t, held.id));
+    held = given_claim(t, &r);
+    EXPECT_OK(t, when_completed(t, &held, NULL));
+    EXPECT_INT(t, 2,
+               test_store_rows(t->store, "ff_lease_event WHERE event_type = 'acquired' "
+                                         "AND event_id > 0 AND execution_id IS NOT NULL "
+                                         "AND lease_id IS NOT NULL AND occurred_at_ms > 0 "
+                                         "AND partition_key BETWEEN 0 AND 255 "
+                                         "AND namespace = 'default' AND instance_tag = 'blue'"));
+    EXPECT_INT(t, 1,
+               test_store_rows(t->store,
+                               "ff_lease_event WHERE event_type = 'revoked' AND lease_epoch = 1 "
+                               "AND worker_id = '" WORKER "' AND worker_instance_id = '" INSTANCE
+                               "' AND prev_owner = '" INSTANCE "'"));
+    EXPECT_INT(t, 1,
+               test_store_rows(t->store, "ff_completion_event WHERE outcome = 'success' "
+                                         "AND event_id > 0 AND execution_id IS NOT NULL "
+                                         "AND flow_id IS NULL AND partition_key >= 0 "
+                                         "AND namespace = 'default' AND instance_tag = 'blue' "
+                                         "AND occurred_at_ms > 0 "
+                                         "AND committed_at_ms >= occurred_at_ms "
+                                         "AND dispatched_at_ms IS NOT NULL"));
+}
+
+const struct plain_case kept_cases[] = {
+    {"kept/ranges_are_made_ahead_and_dropped", TEST_STORE_POSTGRES, ranges, false},
+    {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_POSTGRES, stays_behind, false},
+    {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_FILE, stays_behind, false},
+    {"kept/by_count", TEST_STORE_FILE, by_count, true},
+    {"kept/views_for_other_programs", TEST_STORE_POSTGRES, views, false},
+    {"kept/views_for_other_programs", TEST_STORE_FILE, views, false},
+    {0},
+};
