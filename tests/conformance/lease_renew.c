@@ -81,6 +81,27 @@ FF_CONFORMANCE(lease_renew, writes_no_event_inside_its_first_ttl)
     EXPECT_EVENTS(t, held.id, "acquired");
 }
 
+/* Renewed all the time, for several TTLs: one event for each that has begun, not one per renewal.
+ */
+FF_CONFORMANCE_SLOW(lease_renew, writes_one_event_per_ttl)
+{
+    const struct ff_policy_spec p = policy();
+    const struct held held = given_claimed_with(t, &p, 400);
+    const int64_t from_ms = store_now_ms(t);
+    int64_t passed_ms;
+    size_t events, renewals = 0;
+
+    do {
+        EXPECT_OK(t, when_renewed(t, &held, 400));
+        renewals++;
+        passed_ms = store_now_ms(t) - from_ms;
+    } while (passed_ms < 1500);
+    events = history(t, held.id)->count - 2; /* submitted, acquired */
+    EXPECT(t, events >= 1);
+    EXPECT(t, events < renewals);
+    EXPECT(t, (int64_t)events <= (store_now_ms(t) - from_ms) / 400 + 1);
+}
+
 FF_CONFORMANCE(lease_renew, writes_all_events_if_told_so)
 {
     const struct ff_options all = {.size = sizeof all, .event_renewals = "all"};

@@ -53,6 +53,15 @@ class Cluster(unittest.TestCase):
                 thread.join()
             wait_for("ready again", lambda: http.get("/readyz").status == 200)
 
+    def test_readyz_tells_how_events_are_numbered(self):
+        with Server(store=postgres_url()) as server:
+            self.assertEqual("concurrent", server.client().get("/readyz?verbose=true").json["log"])
+        url = postgres_url()
+        with Server(store=f"{url}&log=serial") as server:
+            self.assertEqual("serial", server.client().get("/readyz?verbose=true").json["log"])
+        with Server(store=url) as server:  # the store remembers
+            self.assertEqual("serial", server.client().get("/readyz?verbose=true").json["log"])
+
     def test_one_killed_under_load_loses_nothing(self):
         url = postgres_url()
         with Server(store=url, args=["--log-level", "warn"]) as one, \
