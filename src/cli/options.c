@@ -51,6 +51,7 @@ static const ff_opt flow_ls_takes[] = {FF_OPT_NAMESPACE, FF_OPT_KIND,   FF_OPT_S
                                        FF_OPT_LIMIT,     FF_OPT_CURSOR, FF_OPT_COUNT};
 static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
+static const ff_opt bench_takes[] = {FF_OPT_COUNT_OF, FF_OPT_COUNT};
 static const ff_opt gc_takes[] = {FF_OPT_OLDER, FF_OPT_COUNT};
 static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_RESTORED, FF_OPT_COUNT};
 static const ff_opt worker_takes[] = {FF_OPT_LANE,       FF_OPT_KIND,        FF_OPT_NAMESPACE,
@@ -144,6 +145,11 @@ const struct ff_verb ff_verbs[] = {
     {"doctor", "", 0, 0,
      "look at the store: settings, pooler, clocks, speed; and say what to change",
      "Reads only. Exit status 1 when there is something to change.", nothing, ff_run_doctor},
+    {"bench", "", 0, 0, "measure how fast a store or a server is, here and now",
+     "Submits --count executions, takes and completes them, then some one at a time, as one caller "
+     "would. They are ordinary executions in the lane 'ff-bench', all done at the end, and go with "
+     "the retention.",
+     bench_takes, ff_run_bench},
     {"gc", "", 0, 0, "remove what ended long ago, now",
      "A server does the same by itself, about once a minute. Prints how many executions and flows "
      "went.",

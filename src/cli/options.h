@@ -60,6 +60,7 @@ int ff_run_workers(struct ff_cli *cli);
 int ff_run_fsck(struct ff_cli *cli);
 int ff_run_gc(struct ff_cli *cli);
 int ff_run_doctor(struct ff_cli *cli);
+int ff_run_bench(struct ff_cli *cli);
 int ff_run_migrate(struct ff_cli *cli);
 int ff_run_worker(struct ff_cli *cli);
 int ff_run_version(struct ff_cli *cli);

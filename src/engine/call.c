@@ -26,7 +26,7 @@ static void counted_done(struct ff_job *job, void *ctx)
 }
 
 /* Seeds come a few at a time: asking the kernel for each would cost as much as the rest. */
-#define SEEDS_AT_ONCE 16
+#define SEEDS_AT_ONCE 64
 
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {

@@ -232,6 +232,15 @@ class Cli(Ff):
         self.assertEqual([], self.ff_json("fsck")["findings"])
         self.assertRegex(self.ff("fsck"), r"^\d+ checks, 0 findings\n$")
 
+    def test_bench_leaves_nothing_undone(self):
+        seen = self.ff_json("bench", "--count", "20")
+        self.assertEqual(20, seen["executions"])
+        for name in ("submit_per_s", "drain_per_s", "single_p50_ms", "single_p95_ms"):
+            self.assertGreater(seen[name], 0)
+        done = self.ff_json("ls", "--lane", "ff-bench", "--state", "completed")["executions"]
+        self.assertEqual(40, len(done))
+        self.assertEqual([], self.ff_json("fsck")["findings"])
+
     def test_workers(self):
         self.submit()
         self.assertEqual([], self.ff_json("workers")["workers"])

@@ -45,7 +45,7 @@ export async function open({ url, slots, scenario, completed }) {
   await boss.start();
   await boss.createQueue(QUEUE, { notify: true });
   return {
-    most: { fan: 5, chain: 20 },
+    most: { 'submit-16': 10000, 'end-to-end': 10000, fan: 5, chain: 20 },
     bulk: (bodies) => boss.insert(QUEUE, bodies.map((data) => ({ data }))),
     submit: (data) => boss.send(QUEUE, data),
     filled: () => pool.query('VACUUM ANALYZE'),
