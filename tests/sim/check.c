@@ -417,7 +417,8 @@ static void effect_in_cancelled_flow(const struct at *at, const struct ff_attemp
             !ff_str_is_null(attempt->failure_message))
             continue;
         for (struct word *word = tenancy->words; word; word = word->next)
-            if (word->op == FF_OP_EXECUTION_DELAY && word->asks[KNOWN_OUT] > 0)
+            if (word->op == FF_OP_EXECUTION_DELAY &&
+                word->asks[KNOWN_OUT] + word->asks[KNOWN_MAYBE] > 0) /* also if nobody waits */
                 said = word;
     }
     if (said)

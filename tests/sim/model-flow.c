@@ -188,6 +188,12 @@ static bool fits_open_hop(const struct query *q, const void *any)
            row->created_at_ms <= before_of(q) && fits_scope(q, row->namespace, row->instance_tag);
 }
 
+static bool fits_waiting_hop(const struct query *q, const void *any)
+{
+    (void)q;
+    return ((const struct ff_outbox *)any)->dispatched_at_ms == FF_NULL64;
+}
+
 static bool fits_open_drain(const struct query *q, const void *any)
 {
     const struct ff_drain *const row = any;
@@ -250,6 +256,7 @@ static const struct scan_rule rules[] = {
     {FF_SQL_FLOW_MEMBERS_ALIVE, FF_TABLE_EXECUTION,  fits_living_member,   model_by_key,   true},
     {FF_SQL_FLOW_MEMBERS,       FF_TABLE_EXECUTION,  fits_member,          model_by_key,   true},
     {FF_SQL_HOPS_OPEN,          FF_TABLE_OUTBOX,     fits_open_hop,        by_hop_time,    true},
+    {FF_SQL_HOP_OLDEST,         FF_TABLE_OUTBOX,     fits_waiting_hop,     by_hop_time,    true},
     {FF_SQL_DRAINS_OPEN,        FF_TABLE_DRAIN,      fits_open_drain,      by_drain_time,  true},
     {FF_SQL_FLOWS_OPEN,         FF_TABLE_FLOW,       fits_open_flow,       by_flow_change, true},
     {FF_SQL_RETENTION_FLOWS,    FF_TABLE_FLOW,       fits_old_flow,        by_flow_end,    true},
