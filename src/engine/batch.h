@@ -16,7 +16,7 @@ struct ff_batch {
     struct ff_list deferred; /* FF_AGAIN or a busy row: into the next batch */
     size_t count;
     struct ff_uuid id;
-    int64_t loaded_boot_ms;
+    int64_t begun_mono_ms, loaded_boot_ms;
     int64_t first_deadline_mono_ms; /* of its jobs */
     size_t widened;                 /* see ff_quarantine_widen */
     bool decided;

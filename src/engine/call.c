@@ -22,6 +22,7 @@ static void counted_done(struct ff_job *job, void *ctx)
     struct ff_engine *const engine = ctx;
 
     atomic_fetch_sub(&engine->under_way, 1);
+    ff_measure_answered(engine, job);
     job->inner_done(job, job->inner_ctx);
 }
 
@@ -30,6 +31,7 @@ static void counted_done(struct ff_job *job, void *ctx)
 
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
+    const int64_t now_ms = ff_engine_mono_ms(engine);
     uint8_t seeds[SEEDS_AT_ONCE][sizeof(struct ff_uuid)];
 
     for (size_t i = 0; i < count; i++) {
@@ -42,6 +44,7 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
                              sizeof seeds[0] * ff_min_size(SEEDS_AT_ONCE, count - i));
         memcpy(job->seed.b, seeds[i % SEEDS_AT_ONCE], sizeof job->seed.b);
         job->kept = ff_arena_mark(&job->arena);
+        job->born_mono_ms = now_ms;
         job->inner_done = job->done;
         job->inner_ctx = job->ctx;
         job->done = counted_done;

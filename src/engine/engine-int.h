@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/lowwater.h"
+#include "engine/measure.h"
 #include "engine/quarantine.h"
 #include "engine/supervisor.h"
 #include "engine/tail.h"
@@ -71,6 +72,7 @@ struct ff_engine {
     struct ff_arena worker_arena;
     struct ff_hashmap workers; /* instance id -> when it was written down last */
     struct ff_counters stats;
+    struct ff_measures measures;
     _Atomic int64_t hint_until_mono_ms; /* a hint may still wait to be sent */
     _Atomic int resolving;              /* executors that ask about a commit */
     _Atomic int64_t under_way;          /* jobs handed over and not answered */

@@ -292,6 +292,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
         ff_lowwater_begin(&engine->lowwater, &batch->rows, env.mono_ms);
     if (!ff_list_empty(&jobs)) /* did not fit: next, in the same order */
         (void)group_new(executor, &jobs, SIZE_MAX, reruns);
+    batch->begun_mono_ms = env.mono_ms;
     engine->stats.batches++;
     if (engine->stats.batch_jobs_max < (int64_t)batch->count)
         engine->stats.batch_jobs_max = (int64_t)batch->count;

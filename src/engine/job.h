@@ -59,6 +59,7 @@ struct ff_job {
     void *inner_ctx;
     _Atomic int stage;
     bool parked;
+    int64_t born_mono_ms;
     _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
     uint32_t agains;              /* how often apply said FF_AGAIN */
     uint32_t losses;              /* how many commits with it were lost */

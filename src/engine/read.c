@@ -71,10 +71,11 @@ static ff_status look(struct ff_engine *engine, struct ff_call *call, int64_t ti
     if (!reader)
         return ff_fail(reterr, FF_TIMEOUT, "not done in time");
     for (int try = 0;; try++) {
-        const int64_t left_ms = ff_max_i64(until_ms - ff_engine_mono_ms(engine), 1);
+        const int64_t begun_ms = ff_engine_mono_ms(engine);
 
-        ff_session_run(reader->session, call, left_ms);
+        ff_session_run(reader->session, call, ff_max_i64(until_ms - begun_ms, 1));
         engine->stats.store_calls++;
+        ff_histogram_add(&engine->measures.read, (ff_engine_mono_ms(engine) - begun_ms) * 1000);
         if (is_over(call, try) || ff_engine_mono_ms(engine) >= until_ms)
             break;
     }

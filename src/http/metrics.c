@@ -10,21 +10,13 @@
 
 #include "base/banned.h"
 
-static const int64_t bucket_us[FF_METRIC_BUCKETS] = {1000,   5000,    10000,   50000,   100000,
-                                                     500000, 1000000, 5000000, 30000000};
-
 void ff_metrics_request(struct ff_metrics *metrics, const struct ff_route *route, int status,
                         int64_t us)
 {
     const size_t at = route ? (size_t)(route - ff_routes) : FF_ROUTE_COUNT;
     const size_t code = status >= 100 && status < 600 ? (size_t)status / 100 : 0;
-    struct ff_histogram *const histogram = &metrics->requests[at][code];
-    size_t bucket = 0;
 
-    while (bucket < FF_METRIC_BUCKETS && us > bucket_us[bucket])
-        bucket++;
-    atomic_fetch_add_explicit(&histogram->counts[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+    ff_histogram_add(&metrics->requests[at][code], us);
 }
 
 void ff_metric_head(struct ff_strbuf *out, const char *name, const char *type, const char *help)
@@ -39,26 +31,28 @@ void ff_metric_one(struct ff_strbuf *out, const char *name, const char *type, co
     ff_strbuf_addf(out, "%s %" PRId64 "\n", name, value);
 }
 
-static void write_histogram(struct ff_strbuf *out, const struct ff_histogram *histogram,
-                            const char *labels)
+void ff_metric_histogram(struct ff_strbuf *out, const char *name, const char *labels,
+                         const struct ff_histogram *histogram)
 {
-    static const char name[] = "ff_http_request_duration_seconds";
+    const char *const comma = labels[0] ? "," : "";
     int64_t all = 0;
 
-    for (size_t i = 0; i < FF_METRIC_BUCKETS; i++) {
+    for (size_t i = 0; i < FF_HISTOGRAM_STEPS; i++) {
         all += histogram->counts[i];
-        ff_strbuf_addf(out, "%s_bucket{%s,le=\"%g\"} %" PRId64 "\n", name, labels,
-                       (double)bucket_us[i] / 1e6, all);
+        ff_strbuf_addf(out, "%s_bucket{%s%sle=\"%g\"} %" PRId64 "\n", name, labels, comma,
+                       (double)ff_histogram_step_us[i] / 1e6, all);
     }
-    all += histogram->counts[FF_METRIC_BUCKETS];
-    ff_strbuf_addf(
-        out, "%s_bucket{%s,le=\"+Inf\"} %" PRId64 "\n%s_sum{%s} %.6f\n%s_count{%s} %" PRId64 "\n",
-        name, labels, all, name, labels, (double)histogram->sum_us / 1e6, name, labels, all);
+    all += histogram->counts[FF_HISTOGRAM_STEPS];
+    ff_strbuf_addf(out,
+                   "%s_bucket{%s%sle=\"+Inf\"} %" PRId64 "\n%s_sum{%s} %.6f\n"
+                   "%s_count{%s} %" PRId64 "\n",
+                   name, labels, comma, all, name, labels, (double)histogram->sum_us / 1e6, name,
+                   labels, all);
 }
 
 static bool is_used(const struct ff_histogram *histogram)
 {
-    for (size_t i = 0; i <= FF_METRIC_BUCKETS; i++)
+    for (size_t i = 0; i <= FF_HISTOGRAM_STEPS; i++)
         if (histogram->counts[i])
             return true;
     return false;
@@ -77,7 +71,8 @@ void ff_metrics_write_requests(struct ff_strbuf *out, const struct ff_metrics *m
             (void)snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\",code=\"%zuxx\"",
                            i < FF_ROUTE_COUNT ? ff_routes[i].method : "other",
                            i < FF_ROUTE_COUNT ? ff_routes[i].path : "none", code);
-            write_histogram(out, &metrics->requests[i][code], labels);
+            ff_metric_histogram(out, "ff_http_request_duration_seconds", labels,
+                                &metrics->requests[i][code]);
         }
     }
 }

@@ -6,19 +6,14 @@
 #ifndef FF_HTTP_METRICS_H
 #define FF_HTTP_METRICS_H
 
+#include "base/histogram.h"
 #include "base/strbuf.h"
 #include "http/routes.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define FF_METRIC_BUCKETS 9
-#define FF_METRIC_CODES   6 /* by the first digit of the status */
-
-struct ff_histogram {
-    _Atomic int64_t counts[FF_METRIC_BUCKETS + 1];
-    _Atomic int64_t sum_us;
-};
+#define FF_METRIC_CODES 6 /* by the first digit of the status */
 
 struct ff_metrics {
     struct ff_histogram requests[FF_ROUTE_COUNT + 1][FF_METRIC_CODES]; /* last: no route */
@@ -32,6 +27,9 @@ void ff_metrics_request(struct ff_metrics *metrics, const struct ff_route *route
 void ff_metric_head(struct ff_strbuf *out, const char *name, const char *type, const char *help);
 void ff_metric_one(struct ff_strbuf *out, const char *name, const char *type, const char *help,
                    int64_t value);
+/* Without its head; `labels` is "" or "a=\"b\"". */
+void ff_metric_histogram(struct ff_strbuf *out, const char *name, const char *labels,
+                         const struct ff_histogram *histogram);
 void ff_metrics_write_requests(struct ff_strbuf *out, const struct ff_metrics *metrics);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "engine/engine.h"
+#include "engine/measure.h"
 #include "http/handlers.h"
 #include "http/limits.h"
 #include "http/server-int.h"
@@ -67,6 +68,56 @@ static void add_label(struct ff_strbuf *out, const char *text)
             ff_strbuf_addc(out, '\\');
         ff_strbuf_addc(out, *text);
     }
+}
+
+/* ---- what the engine has measured ---- */
+
+static void add_seconds(struct ff_strbuf *out, const char *name, const char *help,
+                        const struct ff_histogram *histogram)
+{
+    ff_metric_head(out, name, "histogram", help);
+    ff_metric_histogram(out, name, "", histogram);
+}
+
+static void add_runs(struct ff_strbuf *out, struct ff_engine *engine, struct ff_arena *arena)
+{
+    struct ff_lane_runs *const runs =
+        ff_arena_array(arena, FF_MEASURED_LANES_MAX + 1, sizeof *runs);
+    const size_t count = runs ? ff_engine_lane_runs(engine, runs) : 0;
+
+    ff_metric_head(out, "ff_runs_total", "counter",
+                   "Executions that this process has brought to their end.");
+    for (size_t i = 0; i < count; i++)
+        for (int32_t type = 1; type < FF_MEASURED_OUTCOMES; type++) {
+            if (!runs[i].ended[type])
+                continue;
+            ff_strbuf_adds(out, "ff_runs_total{queue=\"");
+            add_label(out, runs[i].lane);
+            ff_strbuf_addf(out, "\",outcome=\"%s\"} %" PRId64 "\n",
+                           ff_event_type_name(FF_EVENT_COMPLETION, type), runs[i].ended[type]);
+        }
+}
+
+static void add_measures(struct ff_strbuf *out, struct ff_engine *engine, struct ff_arena *arena)
+{
+    const struct ff_measures *const all = ff_engine_measures(engine);
+
+    add_runs(out, engine, arena);
+    add_seconds(out, "ff_run_duration_seconds", "From the first claim to the end.", &all->run);
+    add_seconds(out, "ff_queue_wait_seconds",
+                "From the last change of a waiting execution to its claim.", &all->queue_wait);
+    add_seconds(out, "ff_lease_renew_seconds", "From the request to the answer.", &all->renew);
+    ff_metric_head(out, "ff_store_tx_seconds", "histogram",
+                   "A batch from its load to its commit, or one read.");
+    ff_metric_histogram(out, "ff_store_tx_seconds", "op=\"batch\"", &all->batch);
+    ff_metric_histogram(out, "ff_store_tx_seconds", "op=\"read\"", &all->read);
+    ff_metric_head(out, "ff_timers_late_seconds", "gauge",
+                   "How late the oldest timer is that has not gone off.");
+    ff_strbuf_addf(out, "ff_timers_late_seconds %.3f\n",
+                   (double)ff_engine_timers_late_ms(engine) / 1000.0);
+    ff_metric_one(out, "ff_events_lag", "gauge",
+                  "Events that are in the log and not yet shown to those who follow it.",
+                  ff_engine_events_lag(engine));
 }
 
 static void add_depth(struct ff_strbuf *out, const char *lane, const char *state, int64_t count)
@@ -137,6 +188,7 @@ bool ff_handle_metrics(struct ff_request *request)
     add_server(&out, server);
     add_engine(&out, server->client->engine);
     add_loops(&out, server->client->engine);
+    add_measures(&out, server->client->engine, &request->arena);
     add_lanes(&out, server);
     ff_metrics_write_requests(&out, &server->metrics);
     const ff_status status = ff_strbuf_take(&out, &text, &error);

@@ -84,6 +84,7 @@ struct ff_task_out {
     struct ff_str kind, lane, namespace, input, input_type, node;
     struct ff_uuid flow_id;
     int64_t deadline_at_ms;
+    int64_t waited_ms; /* since its last change before this claim; -1: it was handed out before */
     bool input_elsewhere; /* the input is in ff_payload: read it after the commit */
     bool tagged;          /* so are its tags in ff_tag */
 };

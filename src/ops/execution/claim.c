@@ -80,7 +80,7 @@ void ff_execution_claim_need(struct ff_work *work, struct ff_claim_in *in)
 }
 
 /* Copies: rows live as long as the batch, the answer longer. */
-static void add_task(struct ff_work *work, const struct ff_execution *execution,
+static void add_task(struct ff_work *work, const struct ff_execution *execution, int64_t waited_ms,
                      struct ff_claim_out *out)
 {
     struct ff_arena *const arena = work->arena;
@@ -102,6 +102,7 @@ static void add_task(struct ff_work *work, const struct ff_execution *execution,
         .node = ff_arena_str(arena, execution->node),
         .flow_id = execution->flow_id,
         .deadline_at_ms = execution->deadline_at_ms,
+        .waited_ms = waited_ms,
         .input_elsewhere = (execution->flags & FF_EXEC_INPUT_ELSEWHERE) != 0,
         .tagged = (execution->flags & FF_EXEC_TAGGED) != 0,
     };
@@ -144,7 +145,7 @@ static ff_status answer_again(struct ff_work *work, struct ff_claim_in *in,
         all_here = all_here && execution;
         if (execution && execution->state == FF_STATE_ACTIVE &&
             execution->lease_epoch == known[i].lease_epoch && is_asked_for(in, execution))
-            add_task(work, execution, out);
+            add_task(work, execution, -1, out);
     }
     if (all_here || in->is_known)
         return FF_OK;
@@ -208,11 +209,13 @@ static void begin_attempt(struct ff_execution *execution)
     execution->attempt_spent_ms = 0;
 }
 
-static void take(struct ff_work *work, const struct ff_claim_in *in, struct ff_execution *execution,
-                 uint32_t nth)
+/* How long it has waited since its last change. */
+static int64_t take(struct ff_work *work, const struct ff_claim_in *in,
+                    struct ff_execution *execution, uint32_t nth)
 {
     const struct ff_attempt *lapsed = NULL;
     const int64_t at_ms = ff_record_time(work, execution);
+    const int64_t waited_ms = ff_max_i64(at_ms - execution->changed_at_ms, 0);
     struct ff_event *event;
 
     ff_work_edit(work, execution);
@@ -240,6 +243,7 @@ static void take(struct ff_work *work, const struct ff_claim_in *in, struct ff_e
     event->num_a = execution->lease_expires_at_ms;
     if (lapsed)
         event->prev_owner = lapsed->worker_instance_id;
+    return waited_ms;
 }
 
 /* What a row adds to the answer. An input in ff_payload counts with its upper bound. */
@@ -268,8 +272,8 @@ static bool serve_lane(struct ff_work *work, const struct ff_claim_in *in, struc
             *bytes += task_bytes(execution);
             if (out->task_count > 0 && *bytes > FF_CLAIM_BYTES_MAX)
                 return false;
-            take(work, in, execution, (uint32_t)out->task_count);
-            add_task(work, execution, out);
+            const int64_t waited_ms = take(work, in, execution, (uint32_t)out->task_count);
+            add_task(work, execution, waited_ms, out);
         }
         scan->taken++;
     }
