@@ -12,6 +12,7 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -36,6 +37,7 @@ struct handle {
 
 struct ff_remote {
     char *url; /* without the last '/' */
+    char *ca;  /* a file of certificates to trust instead of the system's; NULL: none */
     struct curl_slist *headers;
     _Atomic size_t users;
     _Atomic bool closed; /* those who only wait give up */
@@ -99,6 +101,7 @@ void ff_remote_free(struct ff_remote *remote)
     curl_slist_free_all(remote->headers);
     pthread_mutex_destroy(&remote->lock);
     ff_free(remote->url);
+    ff_free(remote->ca);
     ff_free(remote);
 }
 FF_DEFINE_FREEP(struct ff_remote, ff_remote)
@@ -149,6 +152,17 @@ static ff_status check_url(const char *url, struct ff_error *reterr)
         "the url of a server is http://host:port, without user, query or fragment");
 }
 
+static char *copy_of(const char *text, size_t len)
+{
+    char *const copy = ff_malloc(len + 1);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
 ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **ret,
                         struct ff_error *reterr)
 {
@@ -165,11 +179,11 @@ ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **r
     ff_list_init(&remote->busy);
     while (len && url[len - 1] == '/')
         len--;
-    remote->url = ff_malloc(len + 1);
-    if (!remote->url)
+    const char *const ca = getenv("FF_TLS_CA");
+    remote->url = copy_of(url, len);
+    remote->ca = ca && ca[0] ? copy_of(ca, strlen(ca)) : NULL;
+    if (!remote->url || (ca && ca[0] && !remote->ca))
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
-    memcpy(remote->url, url, len);
-    remote->url[len] = '\0';
     FF_TRY(add_header(remote, "Content-Type: application/json", reterr));
     FF_TRY(add_header(remote, "Accept: application/json", reterr));
     FF_TRY(add_header(remote, "Expect:", reterr));
@@ -353,6 +367,8 @@ static ff_status perform(struct ff_remote *remote, const struct handle *handle,
     (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, remote->headers);
     (void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    if (remote->ca)
+        (void)curl_easy_setopt(curl, CURLOPT_CAINFO, remote->ca);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
     (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)trip->timeout_ms);
     (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,

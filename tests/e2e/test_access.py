@@ -456,6 +456,19 @@ class Tls(unittest.TestCase):
                                 break
                             text += more
                 self.assertTrue(text.startswith(b"HTTP/1.1 200"), text)
+                self.client(server, cert)
+
+    def client(self, server, cert):
+        """ff itself: trusts only whom it is told to, and only under the right name."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        for host, trusted, code in (("localhost", cert, 0), ("localhost", None, 5),
+                                    ("127.0.0.1", cert, 5)):
+            env = dict(clean, **({"FF_TLS_CA": trusted} if trusted else {}))
+            done = subprocess.run([FF, "submit", "--kind", "k", "--server",
+                                   f"https://{host}:{server.port}"], env=env, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=DEADLINE_S)
+            self.assertEqual(code, done.returncode, done.stderr)
 
 
 if __name__ == "__main__":
