@@ -326,6 +326,16 @@ static ff_status read_items(const struct ff_reader *reader, const struct ff_fiel
     return FF_OK;
 }
 
+static ff_status read_nothing(const struct ff_reader *reader, const struct ff_field *member,
+                              const json_t *value, char *out)
+{
+    (void)reader;
+    (void)member;
+    (void)value;
+    (void)out;
+    return FF_OK;
+}
+
 static read_fn *const readers[FF_FIELD_KIND_COUNT] = {
     [FF_FIELD_TEXT] = read_text,       [FF_FIELD_I64] = read_i64,
     [FF_FIELD_I32] = read_i32,         [FF_FIELD_BOOL] = read_bool,
@@ -334,6 +344,7 @@ static read_fn *const readers[FF_FIELD_KIND_COUNT] = {
     [FF_FIELD_TAGS] = read_tags,       [FF_FIELD_OBJECT] = read_inside,
     [FF_FIELD_POINTER] = read_pointer, [FF_FIELD_OBJECTS] = read_objects,
     [FF_FIELD_ITEMS] = read_items,     [FF_FIELD_CHARS] = read_chars,
+    [FF_FIELD_SEEN] = read_nothing,
 };
 
 /* ---- objects ----------------------------------------------------------------------------------

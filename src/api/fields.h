@@ -29,6 +29,7 @@ typedef enum ff_field_kind {
     FF_FIELD_POINTER, /* const <struct of shape> *, NULL: absent */
     FF_FIELD_OBJECTS, /* an array of `shape` and, at `more`, size_t */
     FF_FIELD_ITEMS,   /* const json_t *, an array: each item is read (and may fail) by itself */
+    FF_FIELD_SEEN,    /* nothing: finish() reads it, and here it is only described */
     FF_FIELD_KIND_COUNT
 } ff_field_kind;
 

@@ -7,6 +7,7 @@
 #ifndef FF_HTTP_HANDLERS_H
 #define FF_HTTP_HANDLERS_H
 
+#include "api/answers.h"
 #include "http/request.h"
 #include "http/shapes.h"
 

@@ -67,10 +67,64 @@ static json_t *field_schema(const struct ff_field *field)
                          ref_to(field->shape->name), "minItems", field->kind == FF_FIELD_ITEMS,
                          "maxItems", (json_int_t)field->max);
     case FF_FIELD_VALUE:
+    case FF_FIELD_SEEN:
     case FF_FIELD_KIND_COUNT:
         break;
     }
     return json_object(); /* anything */
+}
+
+static json_t *answer_schema(const struct ff_shape *shape);
+
+/* A member of an answer: it may be null, and objects are told in place. */
+static json_t *answer_member(const struct ff_field *field)
+{
+    json_t *schema;
+
+    switch (field->kind) {
+    case FF_FIELD_OBJECT:
+    case FF_FIELD_POINTER:
+        schema = answer_schema(field->shape);
+        break;
+    case FF_FIELD_OBJECTS:
+        return json_pack("{s:s, s:o}", "type", "array", "items", answer_schema(field->shape));
+    case FF_FIELD_TEXTS:
+        return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "string");
+    case FF_FIELD_TAGS:
+        return json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
+                         "string");
+    case FF_FIELD_TEXT:
+    case FF_FIELD_CHARS:
+    case FF_FIELD_I64:
+    case FF_FIELD_I32:
+    case FF_FIELD_BOOL:
+    case FF_FIELD_REAL:
+    case FF_FIELD_VALUE:
+    case FF_FIELD_BASE64:
+    case FF_FIELD_ITEMS:
+    case FF_FIELD_SEEN:
+    case FF_FIELD_KIND_COUNT:
+    default:
+        schema = field_schema(field);
+        break;
+    }
+    const char *const type = json_string_value(json_object_get(schema, "type"));
+    if (type && field->kind != FF_FIELD_BOOL)
+        (void)json_object_set_new(schema, "type", json_pack("[s, s]", type, "null"));
+    if (field->help)
+        (void)json_object_set_new(schema, "description", json_string(field->help));
+    return schema;
+}
+
+/* Newer servers may say more. */
+static json_t *answer_schema(const struct ff_shape *shape)
+{
+    json_t *const properties = json_object();
+
+    for (size_t i = 0; i < shape->count; i++)
+        (void)json_object_set_new(properties, shape->fields[i].name,
+                                  answer_member(&shape->fields[i]));
+    return json_pack("{s:s, s:o}", "type", "object", "properties", properties);
 }
 
 static json_t *described(const struct ff_field *field)
@@ -155,6 +209,29 @@ static json_t *body_of(const struct ff_route *route)
     return json_pack("{s:{s:{s:o}}}", "content", "application/json", "schema", schema);
 }
 
+/* One result per item, or why there is none. */
+static json_t *results_schema(const struct ff_shape *shape)
+{
+    json_t *const one =
+        json_pack("{s:[o, {s:s, s:{s:o}, s:[s]}]}", "anyOf", answer_schema(shape), "type", "object",
+                  "properties", "error", ref_to("Problem"), "required", "error");
+
+    return json_pack("{s:s, s:{s:{s:s, s:o}}, s:[s]}", "type", "object", "properties", "results",
+                     "type", "array", "items", one, "required", "results");
+}
+
+static json_t *content_of(const struct ff_route *route)
+{
+    json_t *schema;
+
+    if (route->body && route->bulk)
+        schema = json_pack("{s:[o, o]}", "anyOf", results_schema(route->answer),
+                           answer_schema(route->answer));
+    else
+        schema = route->bulk ? results_schema(route->answer) : answer_schema(route->answer);
+    return json_pack("{s:{s:o}}", "application/json", "schema", schema);
+}
+
 static json_t *responses_of(const struct ff_route *route)
 {
     json_t *const responses = json_object();
@@ -163,7 +240,10 @@ static json_t *responses_of(const struct ff_route *route)
         char code[4];
 
         (void)snprintf(code, sizeof code, "%.3s", at);
-        (void)json_object_set_new(responses, code, json_pack("{s:s}", "description", route->help));
+        json_t *const response = json_pack("{s:s}", "description", route->help);
+        if (route->answer)
+            (void)json_object_set_new(response, "content", content_of(route));
+        (void)json_object_set_new(responses, code, response);
     }
     (void)json_object_set_new(responses, "default",
                               json_pack("{s:s}", "$ref", "#/components/responses/Problem"));

@@ -16,7 +16,8 @@
 #include "base/banned.h"
 
 const struct ff_route ff_routes[FF_ROUTE_COUNT] = {
-#define ROUTE(NAME, name_, method_, path_, scopes_, flags_, query_, body_, bulk_, answers_, help_) \
+#define ROUTE(NAME, name_, method_, path_, scopes_, flags_, query_, body_, bulk_, answers_,        \
+              answer_, help_)                                                                      \
     [FF_ROUTE_##NAME] = {.name = #name_,                                                           \
                          .method = #method_,                                                       \
                          .path = path_,                                                            \
@@ -27,6 +28,7 @@ const struct ff_route ff_routes[FF_ROUTE_COUNT] = {
                          .bulk = bulk_,                                                            \
                          .handle = ff_handle_##name_,                                              \
                          .answers = answers_,                                                      \
+                         .answer = answer_,                                                        \
                          .help = help_},
 #include "http/routes.def"
 };

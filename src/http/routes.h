@@ -39,6 +39,8 @@ struct ff_route {
     const struct ff_shape *bulk;  /* the body may be this instead; NULL */
     bool (*handle)(struct ff_request *request);
     const char *answers; /* "201 200": what it says when it goes well */
+    const struct ff_shape
+        *answer; /* and what it holds then (of a bulk: each result); NULL: other */
     const char *help;
 };
 extern const struct ff_route ff_routes[FF_ROUTE_COUNT];

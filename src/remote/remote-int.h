@@ -7,6 +7,7 @@
 #ifndef FF_REMOTE_REMOTE_INT_H
 #define FF_REMOTE_REMOTE_INT_H
 
+#include "api/answers.h"
 #include "api/client.h"
 #include "api/fields.h"
 #include "api/json.h"
@@ -88,32 +89,6 @@ FF_MUST_CHECK ff_status ff_ask_take(struct ff_ask *ask, const struct ff_shape *s
                                     struct ff_error *reterr);
 /* The names of states are ours and live for ever, those in an answer do not. */
 const char *ff_remote_state(const json_t *answer);
-
-/* ---- shapes.c, flow-shapes.c: what answers hold ---- */
-
-// clang-format off
-#define F(struct_, name_, kind_, field_)                                                           \
-    {.name = name_, .kind = FF_FIELD_##kind_, .offset = offsetof(struct struct_, field_)}
-#define CHARS(struct_, name_, field_)                                                              \
-    {.name = name_, .kind = FF_FIELD_CHARS, .offset = offsetof(struct struct_, field_),            \
-     .max = sizeof(((struct struct_ *)0)->field_)}
-#define LIST(struct_, name_, kind_, field_, count_)                                                \
-    {.name = name_, .kind = FF_FIELD_##kind_, .offset = offsetof(struct struct_, field_),          \
-     .more = offsetof(struct struct_, count_), .max = SIZE_MAX}
-#define OBJECTS(struct_, name_, field_, count_, shape_)                                            \
-    {.name = name_, .kind = FF_FIELD_OBJECTS, .offset = offsetof(struct struct_, field_),          \
-     .more = offsetof(struct struct_, count_), .max = SIZE_MAX, .shape = &(shape_)}
-/* Members of an object inside that belong to the struct around it. */
-#define FLAT(name_, shape_) {.name = name_, .kind = FF_FIELD_OBJECT, .shape = &(shape_)}
-#define INSIDE(NAME, struct_, ...)                                                                 \
-    static const struct ff_shape NAME = FF_SHAPE(NULL, struct struct_, NAME##_fields, __VA_ARGS__)
-// clang-format on
-
-extern const struct ff_shape ff_answer_info, ff_answer_infos, ff_answer_tasks, ff_answer_attempts;
-extern const struct ff_shape ff_answer_events, ff_answer_explanation, ff_answer_lanes;
-extern const struct ff_shape ff_answer_workers, ff_answer_scanners, ff_answer_bulk_result;
-extern const struct ff_shape ff_answer_flow, ff_answer_flows, ff_answer_flow_made;
-extern const struct ff_shape ff_answer_flow_cancelled;
 
 /* ---- the calls ---- */
 

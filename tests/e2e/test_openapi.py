@@ -144,6 +144,89 @@ class Walk(unittest.TestCase):
                                      value)
                     self.refused(self.http.call(method, f"{url}?{name}=1&{name}=2"), path, name)
 
+    # -- answers ----------------------------------------------------------------------------------
+
+    def described(self, schema, value, place):
+        """Whatever is in an answer is in its schema, with its type."""
+        if "$ref" in schema:
+            schema = self.api["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+        if "anyOf" in schema:
+            schema = next((one for one in schema["anyOf"] if not isinstance(value, dict) or
+                           set(value) <= set(one.get("properties", {}))), schema["anyOf"][0])
+        if "type" not in schema:
+            return
+        names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool,
+                 "number": (int, float), "null": type(None)}
+        self.assertTrue(any(isinstance(value, kinds[name]) for name in names), (place, value))
+        if isinstance(value, list):
+            for one in value:
+                self.described(schema["items"], one, place + "[]")
+        elif isinstance(value, dict) and "properties" in schema:
+            for name, one in value.items():
+                if not place.endswith(".data"):  # what an event says depends on its type
+                    self.assertIn(name, schema["properties"], place)
+                self.described(schema["properties"].get(name, {}), one, f"{place}.{name}")
+
+    def test_answers_hold_what_is_described(self):
+        def say(method, path, body=None, **filled):
+            answer = self.http.call(method, path.format(**filled), body=body)
+            self.assertLess(answer.status, 300, (path, answer))
+            operation = self.api["paths"][path.split("?")[0]][method.lower()]
+            content = operation["responses"][str(answer.status)]["content"]
+            self.described(content["application/json"]["schema"], answer.json,
+                           operation["operationId"])
+            said.add(operation["operationId"])
+            return answer.json
+
+        def leased(task, **more):
+            return {"tasks": [{**{n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")},
+                               **more}]}
+
+        said, lane = set(), "described"
+        once = {"kind": "k", "lane": lane, "input": [1], "tags": {"a": "b"},
+                "policy": {"retry_policy": {"max_retries": 0}}}
+        one = say("POST", "/v1/executions", once)["execution_id"].replace("{", "").replace("}", "")
+        say("POST", "/v1/executions", {"executions": [once] * 4 + [{"kind": 1}]})
+        flow = say("POST", "/v1/flows", {
+            "nodes": [{"name": "a", "kind": "k", "lane": lane}, {"name": "b", "kind": "k"}],
+            "edges": [{"from": "a", "to": "b"}]})["flow_id"]
+        say("POST", "/v1/flows/{id}/grow", {"nodes": [{"name": "c", "kind": "k"}], "edges": []},
+            id=flow)
+        claim = {"worker_instance_id": "d-1", "lanes": [lane], "max": 6}
+        tasks = say("POST", "/v1/workers/{worker_id}/claim", claim, worker_id="d")["tasks"]
+        self.assertEqual(6, len(tasks))
+        for verb, more in (("renew", {}), ("progress", {"percent": 5, "message": "m"}),
+                           ("complete", {"result": 1}), ("complete", {"result": 2})):
+            say("POST", f"/v1/tasks/{verb}", leased(tasks[0], **more))
+        say("POST", "/v1/tasks/fail", leased(tasks[1], message="m"))
+        say("POST", "/v1/tasks/delay", leased(tasks[2], delay_ms=100000))
+        say("POST", "/v1/tasks/release", leased(tasks[3]))
+        ended = tasks[1]["execution_id"].replace("{", "").replace("}", "")
+        held = tasks[4]["execution_id"].replace("{", "").replace("}", "")
+        for verb, who, body in (("priority", held, {"priority": 3}),
+                                ("tags", held, {"set": {"x": "y"}}),
+                                ("revoke-lease", held, {}), ("cancel", held, {"reason": "r"}),
+                                ("replay", ended, {})):
+            say("POST", "/v1/executions/{id}/" + verb, body, id=who)
+        for path in ("/v1/executions/{id}", "/v1/executions/{id}/attempts",
+                     "/v1/executions/{id}/events", "/v1/executions/{id}/explain"):
+            for who in (one, ended, held):
+                say("GET", path, id=who)
+        for verb in ("pause", "resume"):
+            say("POST", "/v1/lanes/{lane}/" + verb, {}, lane=lane)
+        for path in ("/v1/executions", "/v1/flows", "/v1/events?after=start", "/v1/lanes",
+                     "/v1/workers", "/v1/scanners"):
+            say("GET", path)
+        say("GET", "/v1/flows/{id}", id=flow)
+        say("POST", "/v1/flows/{id}/cancel", {"reason": "r"}, id=flow)
+        for verb in ("cancel", "replay"):
+            say("POST", f"/v1/executions:{verb}", {"filter": {"kind": "none"}})
+        described = {operation["operationId"] for _, _, operation in self.operations()
+                     if any("content" in response
+                            for response in operation["responses"].values())}
+        self.assertEqual(set(), described - said, "every described answer was looked at")
+
     def test_wrong_methods_and_types(self):
         methods = {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}
         for path, there in self.api["paths"].items():

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flow-shapes.c -- what the server's answers about flows hold; see shapes.c.
+ * answers-flow.c -- what the answers of a server about flows hold; see answers.h.
  *
  * The writer is src/api/json-flow.c. Tests: tests/conformance --store http. */
-#include "remote/remote-int.h"
+#include "api/answers-int.h"
 
 #include <string.h>
 
@@ -91,6 +91,7 @@ static const struct ff_field flow_fields[] = {
     OBJECTS(ff_flow_info, "nodes", nodes, node_info_count, node),
     OBJECTS(ff_flow_info, "edges", edges, edge_info_count, edge),
     OBJECTS(ff_flow_info, "joins", joins, join_count, join),
+    SEEN("counts", "members by public state"),
 };
 const struct ff_shape ff_answer_flow =
     FF_SHAPE(NULL, struct ff_flow_info, flow_fields, .init = flow_init, .finish = flow_finish);
@@ -131,6 +132,7 @@ static const struct ff_field made_fields[] = {
     CHARS(ff_flow_made, "flow_id", flow_id),
     F(ff_flow_made, "created", BOOL, created),
     F(ff_flow_made, "revision", I64, revision),
+    SEEN("nodes", "execution ids by name"),
 };
 const struct ff_shape ff_answer_flow_made =
     FF_SHAPE(NULL, struct ff_flow_made, made_fields, .init = made_init, .finish = made_finish);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shapes.c -- what the server's answers hold: tables for the reader of src/api/fields.h.
+ * answers.c -- what the answers of a server hold; see answers.h.
  *
- * The writers are src/api/json-write.c, json-info.c and json-flow.c: a member added there and in
- * the public struct gets a line here. Lists of answers hold their memory first, then the rest.
  * Tests: tests/conformance --store http. */
-#include "remote/remote-int.h"
+#include "api/answers-int.h"
+#include "api/async.h"
 
 #include <string.h>
 
@@ -38,6 +37,7 @@ static const struct ff_field lease_fields[] = {
     F(ff_info, "worker_id", TEXT, worker_id),
     F(ff_info, "worker_instance_id", TEXT, worker_instance_id),
     CHARS(ff_info, "lease_id", lease_id),
+    F(ff_info, "lease_epoch", I64, lease_epoch),
     F(ff_info, "acquired_at_ms", I64, lease_acquired_at_ms),
     F(ff_info, "expires_at_ms", I64, lease_expires_at_ms),
     F(ff_info, "renewed_at_ms", I64, lease_renewed_at_ms),
@@ -157,6 +157,7 @@ static const struct ff_field upstream_fields[] = {
     F(ff_upstream, "result", VALUE, result),
     F(ff_upstream, "result_base64", BASE64, result),
     F(ff_upstream, "result_content_type", TEXT, result_content_type),
+    SEEN("result_url", "where the result is, if it is too large to come along"),
 };
 
 static void upstream_init(void *out)
@@ -216,6 +217,7 @@ static const struct ff_field task_fields[] = {
     F(ff_task, "input_content_type", TEXT, input_content_type),
     LIST(ff_task, "tags", TAGS, tags, tag_count),
     F(ff_task, "deadline_at_ms", I64, deadline_at_ms),
+    SEEN("upstream", "by node: outcome, and result or result_url"),
 };
 static const struct ff_shape task =
     FF_SHAPE(NULL, struct ff_task, task_fields, .init = task_init, .finish = task_finish);
@@ -268,6 +270,12 @@ static const struct ff_field event_data_fields[] = {
     CHARS(ff_event_info, "lease_id", lease_id),
     F(ff_event_info, "lease_epoch", I64, lease_epoch),
     F(ff_event_info, "prev_owner", TEXT, prev_owner),
+    SEEN("new_owner", "reclaimed: whose it is now"),
+    SEEN("new_lease_id", "reclaimed: under which lease"),
+    SEEN("reason", "why"),
+    SEEN("message", "of the failure that is retried"),
+    SEEN("by", "who"),
+    SEEN("revoked_by", "who took the lease away"),
 };
 INSIDE(event_data, ff_event_info, .init = NULL);
 
@@ -320,6 +328,7 @@ static const struct ff_field events_fields[] = {
     OBJECTS(ff_event_list, "events", items, count, event),
     CHARS(ff_event_list, "next_cursor", next_cursor),
     CHARS(ff_event_list, "cursor", next_cursor),
+    SEEN("notice", "in front of the events: reset or gap; null: nothing to say"),
 };
 const struct ff_shape ff_answer_events =
     FF_SHAPE(NULL, struct ff_event_list, events_fields, .init = NULL);
@@ -396,6 +405,9 @@ static const struct ff_field worker_fields[] = {
     F(ff_worker_info, "registered_at_ms", I64, registered_at_ms),
     F(ff_worker_info, "seen_at_ms", I64, seen_at_ms),
     F(ff_worker_info, "live", BOOL, live),
+    SEEN("lanes", "names"),
+    SEEN("kinds", "names; none: all"),
+    SEEN("capabilities", "names"),
 };
 INSIDE(worker, ff_worker_info, .finish = worker_finish);
 static const struct ff_field workers_fields[] = {
@@ -404,6 +416,14 @@ static const struct ff_field workers_fields[] = {
 const struct ff_shape ff_answer_workers =
     FF_SHAPE(NULL, struct ff_worker_list, workers_fields, .init = NULL);
 
+static const struct ff_field report_fields[] = {
+    F(ff_scanner_info, "scanned", I64, last_scanned),
+    F(ff_scanner_info, "reconciled", I64, last_processed),
+    F(ff_scanner_info, "noop", I64, last_noop),
+    SEEN("filtered", "left to others"),
+    F(ff_scanner_info, "errors", I64, last_errors),
+};
+INSIDE(report, ff_scanner_info, .init = NULL);
 static const struct ff_field scanner_fields[] = {
     F(ff_scanner_info, "name", TEXT, name),
     F(ff_scanner_info, "interval_ms", I64, interval_ms),
@@ -412,10 +432,46 @@ static const struct ff_field scanner_fields[] = {
     F(ff_scanner_info, "last_errors", I64, last_errors),
     F(ff_scanner_info, "processed", I64, processed),
     F(ff_scanner_info, "errors", I64, errors),
+    FLAT("last_report", report),
 };
 INSIDE(scanner, ff_scanner_info, .init = NULL);
 static const struct ff_field scanners_fields[] = {
     OBJECTS(ff_scanner_list, "scanners", items, count, scanner),
+    F(ff_scanner_list, "stuck_hops", I64, stuck_hops),
 };
 const struct ff_shape ff_answer_scanners =
     FF_SHAPE(NULL, struct ff_scanner_list, scanners_fields, .init = NULL);
+
+/* ---- what was done -----------------------------------------------------------------------------
+ */
+
+static const struct ff_field submitted_fields[] = {
+    CHARS(ff_submitted, "execution_id", execution_id),
+    F(ff_submitted, "public_state", TEXT, public_state),
+    F(ff_submitted, "created", BOOL, created),
+};
+const struct ff_shape ff_answer_submitted =
+    FF_SHAPE(NULL, struct ff_submitted, submitted_fields, .init = NULL);
+
+static const struct ff_field operated_fields[] = {
+    F(ff_operated, "public_state", TEXT, public_state),
+    F(ff_operated, "generation", I32, generation),
+    F(ff_operated, "lease_epoch", I64, lease_epoch),
+};
+const struct ff_shape ff_answer_operated =
+    FF_SHAPE(NULL, struct ff_operated, operated_fields, .init = NULL);
+
+static const struct ff_field task_result_fields[] = {
+    F(ff_task_result, "public_state", TEXT, public_state),
+    F(ff_task_result, "lease_expires_at_ms", I64, lease_expires_at_ms),
+    F(ff_task_result, "retry_at_ms", I64, retry_at_ms),
+};
+const struct ff_shape ff_answer_task_result =
+    FF_SHAPE(NULL, struct ff_task_result, task_result_fields, .init = NULL);
+
+static const struct ff_field lane_changed_fields[] = {
+    F(ff_lane_info, "lane", TEXT, lane),
+    F(ff_lane_info, "paused", BOOL, paused),
+};
+const struct ff_shape ff_answer_lane_changed =
+    FF_SHAPE(NULL, struct ff_lane_info, lane_changed_fields, .init = NULL);
