@@ -406,7 +406,9 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
         ff_log(FF_LOG_INFO, "engine", "ranges of the log are not looked after code=%s reason='%s'",
                supervisor->call.sqlstate, supervisor->call.error.message);
     } else if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
-        ff_engine_contact_lost(engine);
+        /* Nobody's work depends on the others: they may be refused for reasons of their own. */
+        if (supervisor->read.block == FF_SQL_PULSE)
+            ff_engine_contact_lost(engine);
     } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
         for (size_t i = 0; i < supervisor->read.row_count; i++)
             ff_engine_learn_capset(engine, supervisor->read.rows[i]);

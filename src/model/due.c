@@ -30,12 +30,14 @@ static bool has_come(int64_t at_ms, int64_t now_ms)
 
 int64_t ff_due_attempt(const struct ff_execution *execution, const struct ff_policy *policy)
 {
-    int64_t left_ms;
+    int64_t left_ms, at_ms;
 
     if (execution->state != FF_STATE_ACTIVE || policy->attempt_timeout_ms == 0)
         return FF_NULL64;
     left_ms = ff_max_i64(policy->attempt_timeout_ms - execution->attempt_spent_ms, 0);
-    return ff_add_i64_clamped(execution->lease_acquired_at_ms, left_ms);
+    at_ms = ff_add_i64_clamped(execution->lease_acquired_at_ms, left_ms);
+    /* Only time under the lease counts. */
+    return at_ms > execution->lease_expires_at_ms ? FF_NULL64 : at_ms;
 }
 
 int64_t ff_due(const struct ff_execution *execution, const struct ff_policy *policy)

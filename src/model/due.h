@@ -13,7 +13,8 @@
 /* The earliest of lease end, attempt deadline, execution deadline and delay, as far as they apply
  * to the row's state; FF_NULL64 when nothing can fall due. */
 int64_t ff_due(const struct ff_execution *execution, const struct ff_policy *policy);
-/* When the running attempt has used up its time under leases; FF_NULL64: never. */
+/* When the running attempt has used up its time under leases; FF_NULL64: not under this lease as it
+ * stands, whose end comes first. */
 int64_t ff_due_attempt(const struct ff_execution *execution, const struct ff_policy *policy);
 
 /* The rules of timer.fire in the order they are judged. */

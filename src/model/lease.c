@@ -124,12 +124,21 @@ static void fill_attempt(const struct ff_execution *execution, struct ff_attempt
 }
 
 /* Time counts while the lease was held: not after it had lapsed. */
-static int64_t spent_ms(const struct ff_execution *execution, ff_end end, int64_t at_ms)
+static int64_t spent_ms(const struct ff_execution *execution, int64_t at_ms)
 {
-    const int64_t until_ms =
-        end == FF_END_LAPSED ? ff_min_i64(at_ms, execution->lease_expires_at_ms) : at_ms;
+    const int64_t until_ms = ff_min_i64(at_ms, execution->lease_expires_at_ms);
 
     return ff_max_i64(until_ms - execution->lease_acquired_at_ms, 0);
+}
+
+bool ff_lease_revive(struct ff_execution *execution, int64_t now_ms)
+{
+    const int64_t gap_ms = now_ms - execution->lease_expires_at_ms;
+
+    if (gap_ms <= 0)
+        return false;
+    execution->attempt_spent_ms -= gap_ms;
+    return true;
 }
 
 void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
@@ -138,8 +147,8 @@ void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
     assert(ff_state_is_leased(execution->state));
     fill_attempt(execution, attempt, how, at_ms);
     if (how->same_attempt)
-        execution->attempt_spent_ms =
-            ff_add_i64_clamped(execution->attempt_spent_ms, spent_ms(execution, how->end, at_ms));
+        execution->attempt_spent_ms = ff_max_i64(
+            ff_add_i64_clamped(execution->attempt_spent_ms, spent_ms(execution, at_ms)), 0);
     else
         execution->attempt_spent_ms = 0;
     execution->last_lease_id = execution->lease_id;

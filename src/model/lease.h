@@ -49,6 +49,11 @@ FF_MUST_CHECK ff_status ff_lease_check(const struct ff_execution *execution,
 /* The state the last ended tenancy left behind, whatever has happened since. */
 ff_state ff_lease_last_state(const struct ff_execution *execution);
 
+/* Before a renewal: what has passed since the lease lapsed does not count as time of the attempt.
+ * attempt_spent_ms, the time under earlier leases of the attempt, is lowered by it, below zero if
+ * need be. True: it had lapsed. */
+bool ff_lease_revive(struct ff_execution *execution, int64_t now_ms);
+
 /* Ends the tenancy on the row: fills in `attempt` (its key excepted), remembers it as the last one,
  * clears the live lease, raises the epoch unless the next owner does, counts the time spent. */
 void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,

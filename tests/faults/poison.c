@@ -125,6 +125,29 @@ static void op_that_breaks_the_connection_is_found(struct test *t)
     poison_op_is_found(t, FF_FAULT_BEFORE_LOST);
 }
 
+/* "Feature not supported" may be a plan that no longer fits, and go away with the connection; here
+ * it does not. */
+static void unsupported_op_is_found(struct test *t)
+{
+    struct ff_submission item = submission();
+    struct ff_submitted submitted;
+    struct other other;
+
+    (void)open_with(t, FF_FAULT_RUN, 0);
+    other_open(t, &other);
+    (void)other_says(t, &other,
+                     "CREATE FUNCTION @.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                     "IF NEW.kind = 'poison' THEN RAISE EXCEPTION 'no' USING ERRCODE = '0A000'; "
+                     "END IF; RETURN NEW; END $$");
+    (void)other_says(t, &other,
+                     "CREATE TRIGGER refuse BEFORE INSERT ON @.ff_execution FOR EACH ROW "
+                     "EXECUTE FUNCTION @.refuse()");
+    item.kind = "poison";
+    EXPECT_STATUS(t, FF_INTERNAL, when_submitted(t, &item, &submitted));
+    (void)given_submitted(t);
+    EXPECT_STATUS(t, FF_INTERNAL, when_submitted(t, &item, &submitted));
+}
+
 /* ---- rows that scans find ---- */
 
 static void claims_pass_over(struct test *t, ff_fault_verdict verdict)
@@ -266,6 +289,7 @@ static void retention_passes_over_a_refused_row(struct test *t)
 const struct plain_case poison_cases[] = {
     ON_BOTH(refused_op_is_found),
     ON_BOTH(op_that_breaks_the_connection_is_found),
+    {"poison/unsupported_op_is_found", TEST_STORE_POSTGRES, unsupported_op_is_found, false},
     ON_BOTH(claims_pass_over_a_refused_row),
     ON_BOTH(claims_pass_over_a_row_that_breaks_the_connection),
     ON_BOTH(delays_pass_over_a_refused_row),

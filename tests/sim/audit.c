@@ -70,8 +70,9 @@ static void audit_numbers(struct sim *sim, const struct ff_execution *row)
 {
     if (row->generation < 0 || row->attempt_index < 0 || row->attempt_count < 0 ||
         row->retry_count < 0 || row->reclaim_count < 0 || row->replay_count < 0 ||
-        row->lease_epoch < 0 || row->last_epoch < 0 || row->attempt_spent_ms < 0 ||
-        row->version < 0 || row->priority < 0 || row->last_epoch > row->lease_epoch ||
+        row->lease_epoch < 0 || row->last_epoch < 0 ||
+        (row->attempt_spent_ms < 0 && ff_uuid_is_zero(row->lease_id)) || row->version < 0 ||
+        row->priority < 0 || row->last_epoch > row->lease_epoch ||
         row->replay_count > row->generation || row->attempt_count > row->lease_epoch)
         finding(sim, "negative_counter", row);
     if (row->changed_at_ms < row->created_at_ms ||

@@ -105,6 +105,10 @@ static void test_due__rules_are_judged_in_order(void **state)
     assert_int_equal(ff_due_judge(&row, &policy, 4000), FF_DUE_ATTEMPT);
     assert_int_equal(ff_due_judge(&row, &policy, 5000), FF_DUE_ATTEMPT);
     assert_int_equal(ff_due_judge(&row, &policy, 9000), FF_DUE_DEADLINE);
+    policy.attempt_timeout_ms = 4000; /* both at once: it has had all of its time */
+    assert_int_equal(ff_due_judge(&row, &policy, 5000), FF_DUE_ATTEMPT);
+    policy.attempt_timeout_ms = 4001; /* time after the lease does not count */
+    assert_int_equal(ff_due_judge(&row, &policy, 5001), FF_DUE_LAPSE);
     policy.attempt_timeout_ms = 0;
     assert_int_equal(ff_due_judge(&row, &policy, 4999), FF_DUE_NOTHING);
     assert_int_equal(ff_due_judge(&row, &policy, 5000), FF_DUE_LAPSE);

@@ -14,11 +14,13 @@
 #include "api/api-int.h"
 #include "base/limits.h"
 #include "engine/engine-int.h"
+#include "sql_ids.h"
 #include "store/fault.h"
 
 static int64_t now_ms;
 static int64_t asleep_ms; /* what only the boot clock has counted */
 static ff_fault_verdict verdicts[FF_FAULT_KINDS];
+static int side_reads; /* of what only Postgres has; refused */
 static struct ff_client *client;
 static struct ff_engine *engine;
 static struct ff_error error;
@@ -39,6 +41,11 @@ static ff_fault_verdict verdict_of(void *ctx, const struct ff_call *call, uint64
 {
     (void)ctx;
     (void)n;
+    if (call->kind == FF_CALL_READ &&
+        (call->read->block == FF_SQL_SESSIONS_REAP || call->read->block == FF_SQL_LOG_UPKEEP)) {
+        side_reads++;
+        return FF_FAULT_BEFORE_OP;
+    }
     return verdicts[call->kind];
 }
 
@@ -94,16 +101,25 @@ static void pass(int64_t ms, int64_t step_ms)
     }
 }
 
-static void given_submitted(char id[FF_ID_BYTES])
+static void given_submitted_with(char id[FF_ID_BYTES], int64_t attempt_timeout_ms)
 {
     struct ff_submission item;
+    struct ff_policy_spec policy;
     struct ff_submitted result;
 
+    ff_policy_init(&policy);
+    policy.attempt_timeout_ms = attempt_timeout_ms;
     ff_submission_init(&item);
     item.kind = "work";
+    item.policy = &policy;
     assert_int_equal(ff_submit(client, &item, 1, &result, &error), FF_OK);
     assert_int_equal(result.status, FF_OK);
     memcpy(id, result.execution_id, FF_ID_BYTES);
+}
+
+static void given_submitted(char id[FF_ID_BYTES])
+{
+    given_submitted_with(id, 0);
 }
 
 static struct ff_lease given_claimed(int64_t ttl_ms)
@@ -359,7 +375,7 @@ static void test_engine__a_stall_ends_no_lease(void **state)
         struct ff_task_result result;
         char id[FF_ID_BYTES];
 
-        given_submitted(id);
+        given_submitted_with(id, cases[i].ttl_ms + 50); /* not under this lease */
         pass(3000, 100);
         lease = given_claimed(cases[i].ttl_ms);
         pass(100, 100);
@@ -373,6 +389,21 @@ static void test_engine__a_stall_ends_no_lease(void **state)
         assert_true(is_in_state(id, "waiting"));
         assert_int_equal(ff_cancel(client, id, NULL, NULL, &error), FF_OK);
     }
+}
+
+/* What is only looked after says nothing about contact: it may not be allowed to us. */
+static void test_engine__only_the_pulse_breaks_contact(void **state)
+{
+    int64_t since_ms;
+
+    (void)state;
+    engine->store->facts.kind = "postgres"; /* where sessions and ranges are looked after */
+    pass(3000, 100);
+    since_ms = engine->contact.since_ms;
+    side_reads = 0;
+    pass(40000, 100);
+    assert_true(side_reads > 2);
+    assert_int_equal(engine->contact.since_ms, since_ms);
 }
 
 /* --- closing --- */
@@ -491,6 +522,7 @@ int main(void)
         TEST(a_commit_long_ago_stays_in_doubt),
         TEST(a_lease_that_nobody_renews_lapses),
         TEST(a_stall_ends_no_lease),
+        TEST(only_the_pulse_breaks_contact),
         TEST(what_waits_when_it_closes_is_told),
         TEST(who_waits_longest_is_served_first),
         TEST(waiting_takes_no_more_and_more_memory),

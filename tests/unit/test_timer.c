@@ -212,6 +212,61 @@ static void test_timer__an_attempt_may_take_too_long(void **state)
     assert_int_equal(world_execution(&w, task.id)->state, FF_STATE_EXPIRED);
 }
 
+/* The attempt's time would have run out after the lease: that is a lapse, and the brake holds it.
+ * When the worker comes back, what lies between has not counted. */
+static void test_timer__an_outage_uses_up_no_attempt(void **state)
+{
+    static const ff_lapse lapses[] = {FF_LAPSE_RETRY, FF_LAPSE_RECLAIM};
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(lapses); i++) {
+        struct ff_policy policy = policy_with(0, lapses[i]);
+        struct ff_renew_out renewed;
+        struct ff_timer_out out;
+        struct ff_renew_in renew;
+        struct ff_task_ref task;
+
+        policy.attempt_timeout_ms = TTL + 5000;
+        w.contact_since_ms = w.now_ms - TTL;
+        task = given_claimed(&policy);
+        renew = (struct ff_renew_in){.task = task, .lease_ttl_ms = TTL};
+        w.now_ms += 4 * TTL;
+        w.contact_since_ms = w.now_ms - 1000;
+        out = world_fire(&w, FF_TIMER_LEASES);
+        assert_int_equal(out.attempt_timeouts, 0);
+        assert_int_equal(out.lease_lapses, 0);
+        assert_int_equal(world_execution(&w, task.id)->state, FF_STATE_ACTIVE);
+        assert_int_equal(world_execution(&w, task.id)->due_at_ms, w.contact_since_ms + TTL);
+        assert_int_equal(world_run(&w, FF_OP_EXECUTION_RENEW, &renew, &renewed), FF_OK);
+        assert_int_equal(world_execution(&w, task.id)->due_at_ms, w.now_ms + 5000);
+        w.now_ms += 4999;
+        assert_int_equal(world_fire(&w, FF_TIMER_LEASES).attempt_timeouts, 0);
+        w.now_ms += 1;
+        assert_int_equal(world_fire(&w, FF_TIMER_LEASES).attempt_timeouts, 1);
+        assert_int_equal(world_execution(&w, task.id)->state, FF_STATE_EXPIRED);
+    }
+}
+
+/* A lease that lapsed long before its holder comes back costs the attempt only what it was long. */
+static void test_timer__a_lapse_stops_the_attempts_clock(void **state)
+{
+    struct ff_policy policy = policy_with(0, FF_LAPSE_RECLAIM);
+    struct ff_renew_in renew;
+    struct ff_renew_out renewed;
+    struct ff_task_ref task;
+
+    (void)state;
+    policy.attempt_timeout_ms = TTL + 5000;
+    task = given_claimed(&policy);
+    w.now_ms += 2 * TTL;
+    assert_int_equal(world_fire(&w, FF_TIMER_LEASES).lease_lapses, 1);
+    assert_int_equal(world_execution(&w, task.id)->state, FF_STATE_RECLAIMABLE);
+    w.now_ms += 8 * TTL;
+    renew = (struct ff_renew_in){.task = task, .lease_ttl_ms = TTL};
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_RENEW, &renew, &renewed), FF_OK);
+    assert_int_equal(world_execution(&w, task.id)->due_at_ms, w.now_ms + 5000);
+}
+
 /* Time under earlier leases of the same attempt counts. */
 static void test_timer__released_time_counts(void **state)
 {
@@ -598,6 +653,8 @@ int main(void)
         TEST(the_old_holder_may_come_back_until_a_claim),
         TEST(reclaims_have_a_cap),
         TEST(an_attempt_may_take_too_long),
+        TEST(an_outage_uses_up_no_attempt),
+        TEST(a_lapse_stops_the_attempts_clock),
         TEST(released_time_counts),
         TEST(a_deadline_ends_it_in_any_phase),
         TEST(the_deadline_comes_before_the_lapse),

@@ -3,10 +3,12 @@
  * renew.c -- execution.renew: keep a lease longer.
  *
  * The hottest write of all: it touches no indexed column, so Postgres updates the row in place.
- * Version, time of change and due time stay as they are; only a renewal that revives a reclaimable
- * lease is a transition. Tests: tests/unit/test_ops.c. */
+ * Version, time of change and due time stay as they are; only a renewal that revives a lapsed lease
+ * moves the due time, and one of a reclaimable lease is a transition. Tests: tests/unit/test_ops.c.
+ */
 #include "base/macros.h"
 #include "base/mutant.h"
+#include "model/due.h"
 #include "model/events.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
@@ -45,6 +47,7 @@ ff_status ff_execution_renew_apply(struct ff_work *work, struct ff_renew_in *in,
     struct ff_policy policy;
     bool repeat;
     bool event;
+    bool revived;
     int64_t at_ms;
 
     FF_TRY(ff_find_task(work, &in->task, ff_str_null(), &execution, &repeat, reterr));
@@ -55,12 +58,15 @@ ff_status ff_execution_renew_apply(struct ff_work *work, struct ff_renew_in *in,
     if (in->lease_ttl_ms != FF_NULL64)
         execution->lease_ttl_ms = in->lease_ttl_ms;
     execution->lease_renewed_at_ms = at_ms;
+    revived = ff_lease_revive(execution, work->now_ms);
     execution->lease_expires_at_ms =
         ff_max_i64(FF_MUTANT(lease_shortened_by_renew) ? 0 : execution->lease_expires_at_ms,
                    ff_add_i64_clamped(work->now_ms, execution->lease_ttl_ms));
     if (execution->state == FF_STATE_RECLAIMABLE) {
         ff_execution_move(work, execution, FF_STATE_ACTIVE);
         event = true;
+    } else if (revived) {
+        execution->due_at_ms = ff_due(execution, &policy);
     }
     if (event)
         ff_lease_event(work, execution, FF_EVENT_LEASE_RENEWED, NULL)->num_a =

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
+#include "model/due.h"
 #include "model/events.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
@@ -256,12 +257,15 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
 static void apply_wishes(struct ff_work *work, struct ff_execution *execution,
                          const struct ff_replay_in *in)
 {
+    struct ff_policy policy;
+
     if (in->has_input)
         insert_input(work, execution, in);
     if (in->deadline_ms == FF_NULL64)
         return;
+    ff_policy_read(execution->policy, &policy);
     execution->deadline_at_ms = ff_add_i64_clamped(work->now_ms, in->deadline_ms);
-    execution->due_at_ms = execution->deadline_at_ms; /* it waits: nothing else is due */
+    execution->due_at_ms = ff_due(execution, &policy);
 }
 
 /* Its ancestors run first; it begins its own generation when they have ended. */

@@ -117,14 +117,16 @@ static void put_off(struct ff_work *work, struct ff_execution *execution, int64_
     execution->due_at_ms = due_at_ms;
 }
 
-/* When to look again at a lease whose lapse the brake keeps back. */
-static int64_t braked_due(const struct ff_execution *execution, const struct ff_policy *policy,
+/* When to look again at a lease whose lapse the brake keeps back: the attempt's own time stands
+ * still meanwhile. */
+static int64_t braked_due(const struct ff_execution *execution, struct ff_policy policy,
                           int64_t brake_end_ms)
 {
     struct ff_execution later = *execution;
 
     later.lease_expires_at_ms = brake_end_ms;
-    return ff_due(&later, policy);
+    policy.attempt_timeout_ms = 0;
+    return ff_due(&later, &policy);
 }
 
 /* A gap that says nothing about a lease of 30 seconds may be longer than a short one. */
@@ -152,7 +154,7 @@ static void judge(struct ff_work *work, struct ff_execution *execution, struct f
     case FF_DUE_LAPSE:
         brake_end_ms = ff_due_brake_end(execution, contact_since(work, execution));
         if (brake_end_ms > work->now_ms && !FF_MUTANT(no_brake)) {
-            put_off(work, execution, braked_due(execution, &policy, brake_end_ms));
+            put_off(work, execution, braked_due(execution, policy, brake_end_ms));
             out->moved++;
             break;
         }

@@ -205,6 +205,7 @@ struct ff_pg_session {
     bool commit_queued;
     bool committed; /* the server answered COMMIT */
     size_t sent_bytes;
+    unsigned unsupported; /* kinds of calls whose last one ended with 0A000: a bit for each */
 };
 
 /* Each queues statements without a sync, but for `missing`, `commit` and `confirm`. */

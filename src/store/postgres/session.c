@@ -33,6 +33,21 @@ static void settle(struct ff_rowset *rows)
         ff_rowset_settle(rows, (ff_table)table, FF_FOUND_ABSENT);
 }
 
+/* The plans of a link may not fit a schema that has changed, those of the next one do: 0A000 is
+ * worth a rerun. A call of the same kind that is refused there too is refused for its own sake. */
+static ff_called second_opinion(struct ff_pg_session *s, ff_called outcome, const char *sqlstate)
+{
+    const unsigned kind = 1u << s->call->kind;
+    const unsigned before = s->unsupported;
+
+    if (outcome == FF_CALLED_OK)
+        s->unsupported &= ~kind;
+    if (strcmp(sqlstate, "0A000") != 0)
+        return outcome;
+    s->unsupported |= kind;
+    return before & kind ? FF_CALLED_OP : outcome;
+}
+
 static void end(struct ff_pg_session *s, ff_called outcome, const char *sqlstate,
                 const char *message)
 {
@@ -46,6 +61,7 @@ static void end(struct ff_pg_session *s, ff_called outcome, const char *sqlstate
         [FF_CALLED_UNKNOWN] = FF_OUTCOME_UNKNOWN,
     };
 
+    outcome = second_opinion(s, outcome, sqlstate);
     s->round = FF_PG_ROUND_NONE;
     s->call->outcome = outcome;
     if (outcome == FF_CALLED_OK)

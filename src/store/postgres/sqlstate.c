@@ -24,10 +24,10 @@ static const struct {
     {"57014", FF_CALLED_RERUN, false}, /* query_canceled: statement_timeout */
     {"23505", FF_CALLED_RERUN, false}, /* unique_violation: somebody was faster */
     {"26000", FF_CALLED_RERUN, true},  /* our prepared statement is gone: DISCARD, a pooler */
-    {"0A000", FF_CALLED_RERUN, true},  /* "cached plan must not change result type" */
-    {"25P03", FF_CALLED_RERUN, true},  /* idle_in_transaction_session_timeout */
-    {"57P05", FF_CALLED_RERUN, true},  /* idle_session_timeout */
-    {"08", FF_CALLED_LOST, true},      /* connection exceptions */
+    {"0A000", FF_CALLED_RERUN, true}, /* "cached plan must not change result type"; see session.c */
+    {"25P03", FF_CALLED_RERUN, true}, /* idle_in_transaction_session_timeout */
+    {"57P05", FF_CALLED_RERUN, true}, /* idle_session_timeout */
+    {"08", FF_CALLED_LOST, true},     /* connection exceptions */
     /* The store cannot serve anybody now. */
     {"25006", FF_CALLED_STOP, true},  /* read_only_sql_transaction: failed over, look again */
     {"57P", FF_CALLED_STOP, true},    /* shutting down, starting up, dropped */

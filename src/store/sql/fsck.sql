@@ -203,7 +203,7 @@ SELECT e.partition_key, e.execution_id, 'a counter is negative or larger than it
   FROM ff_execution e
  WHERE e.generation < 0 OR e.attempt_index < 0 OR e.attempt_count < 0 OR e.retry_count < 0
     OR e.reclaim_count < 0 OR e.replay_count < 0 OR e.lease_epoch < 0 OR e.last_epoch < 0
-    OR e.attempt_spent_ms < 0 OR e.version < 0 OR e.priority < 0
+    OR (e.attempt_spent_ms < 0 AND e.lease_id IS NULL) OR e.version < 0 OR e.priority < 0
     OR e.last_epoch > e.lease_epoch OR e.replay_count > e.generation
     OR e.attempt_count > e.lease_epoch
  LIMIT :limit;
