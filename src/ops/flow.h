@@ -180,7 +180,7 @@ struct ff_flow_drain_in {
 
 struct ff_find_in {
     ff_find_what what;
-    int64_t older_ms; /* at least so old; 0: any age */
+    int64_t older_ms; /* at least so old; 0: any age, the loops bring their own */
     int64_t limit;
     struct ff_scan_filter filter;
     int64_t learned_ms; /* learned: the store's time */

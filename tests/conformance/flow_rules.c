@@ -399,3 +399,21 @@ FF_CONFORMANCE(flow_rules, every_change_is_one_event)
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
     EXPECT_TEXT(t, "created grown failed running completed", flow_events(t, &flow));
 }
+
+/* F14: a node may run when its edges say so, whatever kind of edges and joins they are. */
+FF_CONFORMANCE(flow_rules, no_edge_of_any_kind_is_overlooked)
+{
+    const struct flow flow =
+        given_flow(t, "a b c d:any e:2 f:any! | a>b a>c= a>d a>e b>e a>f= b>f");
+    struct ff_claim_request r = claim_request();
+    struct ff_tasks tasks = {0};
+
+    r.max = 16;
+    EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
+    keep_answer(t, tasks.memory);
+    EXPECT_INT(t, 1, (int64_t)tasks.count);
+    EXPECT_TEXT(t, "a", tasks.items[0].node);
+    EXPECT_FLOW(t, &flow,
+                "running a:active b:waiting_children c:waiting_children d:waiting_children "
+                "e:waiting_children f:waiting_children");
+}

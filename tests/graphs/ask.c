@@ -35,6 +35,8 @@ static void say_node(struct play *p, struct words *words, int node, int at)
         words->works[at].kind = p->kinds[node];
     words->works[at].priority = node % 7;
     words->works[at].policy = &words->policies[at];
+    words->works[at].delay_ms = p->delayed[node] ? 1 : FF_ABSENT_MS;
+    words->works[at].deadline_ms = n->doomed ? 1 : FF_ABSENT_MS;
     words->nodes[at] = (struct ff_flow_node){.name = p->names[node], .work = &words->works[at]};
     if (n->total == 0)
         return;

@@ -7,12 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const node_names[] = {"waiting_children", "waiting",   "active", "completed",
-                                         "failed",           "cancelled", "skipped"};
+static const char *const node_names[] = {"waiting_children", "waiting",   "active",  "completed",
+                                         "failed",           "cancelled", "skipped", "expired"};
+enum { NODE_STATES = sizeof node_names / sizeof node_names[0] };
 static const char *const edge_names[] = {"unresolved", "success", "fail", "skip"};
 static const char *const join_names[] = {"pending", "satisfied", "impossible"};
-static const char *const event_names[] = {
-    [COMPLETED] = "success", [FAILED] = "failed", [CANCELLED] = "cancelled", [SKIPPED] = "skipped"};
+static const char *const event_names[] = {[COMPLETED] = "success",
+                                          [FAILED] = "failed",
+                                          [CANCELLED] = "cancelled",
+                                          [SKIPPED] = "skipped",
+                                          [EXPIRED] = "expired"};
 
 static int index_of(struct play *p, const char *const *names, int count, const char *name)
 {
@@ -50,7 +54,7 @@ static void see(struct play *p, const struct ff_flow_info *info)
     EXPECT_INT(p->t, p->m.edge_count, (int64_t)info->edge_info_count);
     for (size_t i = 0; i < info->node_info_count; i++)
         p->seen.nodes[node_named(p, info->nodes[i].name)] =
-            (node_state)index_of(p, node_names, 7, info->nodes[i].public_state);
+            (node_state)index_of(p, node_names, NODE_STATES, info->nodes[i].public_state);
     for (size_t i = 0; i < info->edge_info_count; i++)
         p->seen.edges[edge_of(p, &info->edges[i])] =
             (edge_state)index_of(p, edge_names, 4, info->edges[i].outcome);
@@ -111,8 +115,8 @@ static void compare_counts(struct play *p, const struct ff_flow_info *info)
     EXPECT_INT(p->t, ended == p->m.node_count, info->finished_at_ms != FF_ABSENT_MS);
     for (size_t i = 0; i < info->count_count; i++)
         EXPECT_INT(p->t,
-                   model_count(
-                       &p->m, (node_state)index_of(p, node_names, 7, info->counts[i].public_state)),
+                   model_count(&p->m, (node_state)index_of(p, node_names, NODE_STATES,
+                                                           info->counts[i].public_state)),
                    info->counts[i].count);
 }
 

@@ -23,7 +23,7 @@ static const ff_status statuses[] = {[YES] = FF_OK,
 /* Plays in which nothing rare happens prove nothing: all of these must have been met. */
 static struct {
     unsigned skipped, siblings, in_doubt, reopened, grown, born_resolved, told_again,
-        flow_cancelled, guilty, downstream, refused, lost;
+        flow_cancelled, guilty, downstream, refused, lost, expired;
 } met;
 
 static void say(const struct play *p, const char *what, int node)
@@ -44,17 +44,31 @@ static void settle_as_seen(struct play *p)
     compare_flow(p);
 }
 
-static void settle(struct play *p)
+static void settle_once(struct play *p)
 {
     const int cancelled = model_count(&p->m, CANCELLED);
     const int skipped = model_count(&p->m, SKIPPED);
 
     wait_settled(p->t, p->client);
+    let_delays_pass(p);
     if (!model_settle(&p->m))
         settle_as_seen(p);
     met.siblings += p->m.cancel < PENDING_ONES && model_count(&p->m, CANCELLED) > cancelled;
     met.skipped += model_count(&p->m, SKIPPED) > skipped;
     met.reopened += model_count(&p->m, SKIPPED) < skipped;
+}
+
+static void settle(struct play *p)
+{
+    int node;
+
+    settle_once(p);
+    while ((node = let_one_expire(p)) >= 0) {
+        say(p, "expires", node);
+        met.expired++;
+        model_expire(&p->m, node);
+        settle_once(p);
+    }
 }
 
 /* ---- workers ---- */
@@ -281,7 +295,7 @@ static void play_out(struct play *p)
     }
 }
 
-static void play(struct test *t, uint64_t seed)
+static void play(struct test *t, uint64_t seed, bool timed)
 {
     static struct play the_play;
     struct play *const p = &the_play;
@@ -289,6 +303,7 @@ static void play(struct test *t, uint64_t seed)
     memset(p, 0, sizeof *p);
     p->t = t;
     p->client = t->client;
+    p->timed = timed;
     ff_prng_init(&p->prng, seed);
     (void)snprintf(p->lane, sizeof p->lane, "g%" PRIu64, seed);
     /* Ids decide who is served first: they are the seed's, too. */
@@ -298,6 +313,7 @@ static void play(struct test *t, uint64_t seed)
     (void)plan_nodes(p, plan_size(p));
     EXPECT_OK(t, ask_flow(p, 0, 0));
     model_born(&p->m, 0, 0);
+    settle(p);
     play_out(p);
     compare_flow(p);
     for (int i = 0; i < 2 && p->temper.replay > 0; i++) { /* and what was over begins anew */
@@ -316,13 +332,14 @@ static void expect_all_met(struct test *t)
         "# met: %u skips, %u sibling cancels, %u in doubt, %u reopenings, %u grown, %u edges "
         "born resolved (%u from nodes told again), %u flows cancelled, %u of the guilty, %u with "
         "all below, %u refused, "
-        "%u tasks lost\n",
+        "%u tasks lost, %u expired\n",
         met.skipped, met.siblings, met.in_doubt, met.reopened, met.grown, met.born_resolved,
-        met.told_again, met.flow_cancelled, met.guilty, met.downstream, met.refused, met.lost);
+        met.told_again, met.flow_cancelled, met.guilty, met.downstream, met.refused, met.lost,
+        met.expired);
     EXPECT(t, met.skipped && met.siblings && met.in_doubt && met.reopened && met.grown);
     EXPECT(t, met.born_resolved && met.told_again && met.flow_cancelled && met.guilty &&
                   met.downstream);
-    EXPECT(t, met.refused && met.lost);
+    EXPECT(t, met.refused && met.lost && met.expired);
 }
 
 static void play_many(struct test *t)
@@ -335,10 +352,13 @@ static void play_many(struct test *t)
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     for (unsigned i = 0; i < count; i++) {
         graph_options.now = graph_options.seed + i;
-        play(t, graph_options.now);
+        if (i == count - count / 2) {
+            expect_reconcilers_idle(t);
+            given_small_pages(t, 3 + (int64_t)(graph_options.seed % 5));
+        }
+        play(t, graph_options.now, i >= count - count / 2);
     }
     (void)printf("# %u graphs agree, from seed %" PRIu64 " on\n", count, graph_options.seed);
-    expect_reconcilers_idle(t);
     if (count >= 100)
         expect_all_met(t);
 }

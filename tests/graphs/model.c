@@ -22,6 +22,14 @@ int model_count(const struct model *m, node_state state)
     return count;
 }
 
+bool model_has_doomed(const struct model *m)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (m->nodes[i].doomed && !model_has_ended(m->nodes[i].state))
+            return true;
+    return false;
+}
+
 bool model_is_over(const struct model *m)
 {
     for (int i = 0; i < m->node_count; i++)
@@ -140,6 +148,11 @@ void model_give_back(struct model *m, int node)
         m->nodes[node].state = READY;
 }
 
+void model_expire(struct model *m, int node)
+{
+    end(m, node, EXPIRED);
+}
+
 answer model_cancel(struct model *m, int node)
 {
     if (m->nodes[node].state == CANCELLED)
@@ -180,7 +193,8 @@ static void find_guilty(const struct model *m, int node, bool seen[NODES_MAX],
         seen[from] = true;
         if (m->nodes[from].state == SKIPPED)
             find_guilty(m, from, seen, guilty);
-        else if (m->nodes[from].state == FAILED || m->nodes[from].state == CANCELLED)
+        else if (m->nodes[from].state == FAILED || m->nodes[from].state == CANCELLED ||
+                 m->nodes[from].state == EXPIRED)
             guilty[from] = true;
     }
 }

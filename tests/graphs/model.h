@@ -31,6 +31,7 @@ typedef enum node_state {
     FAILED,
     CANCELLED,
     SKIPPED,
+    EXPIRED,
 } node_state;
 
 typedef enum edge_state { OPEN, SUCCESS, FAIL, SKIP } edge_state;
@@ -44,6 +45,7 @@ struct model_node {
     int k;
     bool cancels_rest;
     int max_retries;
+    bool doomed;             /* its deadline passes as soon as time does */
     int first_in, first_out; /* edge, or -1 */
     int counts[4];           /* of the incoming edges, by edge_state */
     int total;
@@ -109,6 +111,7 @@ void model_claim(struct model *m, int node);
 void model_complete(struct model *m, int node);
 void model_fail(struct model *m, int node, bool for_good);
 void model_give_back(struct model *m, int node); /* released or revoked: no retry is used */
+void model_expire(struct model *m, int node);
 answer model_cancel(struct model *m, int node);
 answer model_cancel_flow(struct model *m, cancel_policy policy);
 answer model_may_grow(const struct model *m);
@@ -129,6 +132,7 @@ int model_needs(const struct model_node *node); /* so many successes */
 join_state model_judge(const struct model_node *node);
 
 bool model_has_ended(node_state state);
+bool model_has_doomed(const struct model *m); /* some of them live */
 int model_count(const struct model *m, node_state state);
 bool model_is_over(const struct model *m); /* every node has ended */
 

@@ -35,6 +35,8 @@ struct temper plan_temper(struct play *p)
         .cancel_flow = chance(p, 200) ? 20 : 0,
         .grow = chance(p, 400) ? 40 : 0,
         .replay = chance(p, 500) ? 40 : 0,
+        .doomed = p->timed && chance(p, 500) ? 60 : 0,
+        .delayed = p->timed ? 100 : 0,
         .grows_max = 3,
         .replays_max = 8,
     };
@@ -107,6 +109,8 @@ int plan_nodes(struct play *p, int count)
         (void)snprintf(p->names[node], NAME_BYTES, "n%d", node);
         plan_edges(p, shape, node);
         plan_join(p, &p->m.nodes[node]);
+        p->m.nodes[node].doomed = chance(p, p->temper.doomed);
+        p->delayed[node] = !p->m.nodes[node].doomed && chance(p, p->temper.delayed);
     }
     return first;
 }

@@ -17,6 +17,7 @@
 /* How a graph is treated, in permille of the steps. */
 struct temper {
     unsigned fail, fail_once, give_back, cancel, cancel_flow, grow, replay;
+    unsigned doomed, delayed; /* of the nodes, in timed plays */
     unsigned replays_max, grows_max;
 };
 
@@ -31,6 +32,7 @@ struct play {
     char names[NODES_MAX][NAME_BYTES];
     char ids[NODES_MAX][FF_ID_BYTES];
     const char *kinds[NODES_MAX]; /* NULL: the usual one */
+    bool delayed[NODES_MAX];      /* by a millisecond */
     bool told_again[NODES_MAX];   /* by the next call that grows the flow */
     struct {
         int node, claim; /* which of its claims */
@@ -38,6 +40,7 @@ struct play {
     } held[HELD_MAX];
     size_t held_count;
     unsigned replays, grows, steps;
+    bool timed; /* see timed.c */
     struct seen seen;
 };
 
@@ -50,6 +53,15 @@ bool chance(struct play *p, unsigned permille);
 int plan_nodes(struct play *p, int count);
 struct temper plan_temper(struct play *p);
 int plan_size(struct play *p);
+
+/* ---- timed.c: time passes when it is told to ---- */
+
+/* From now on t->client is one for timed plays: so many rows are a page. */
+void given_small_pages(struct test *t, int64_t rows);
+/* Delays of new nodes are over. */
+void let_delays_pass(struct play *p);
+/* The deadline of one living node that has one passes; -1: there is none. */
+int let_one_expire(struct play *p);
 
 /* ---- ask.c: the model's words, said to the engine ---- */
 
