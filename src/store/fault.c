@@ -59,6 +59,23 @@ static struct fault_store *owner_of(const struct fault_session *s)
     return store_of(&s->wrap.store->base);
 }
 
+static void count(struct ff_fault_counts *counts, const struct ff_call *call,
+                  ff_fault_verdict verdict)
+{
+    void **rows;
+
+    counts->hits[call->kind][verdict]++;
+    if (call->kind == FF_CALL_READ)
+        counts->blocks[call->read->block][verdict]++;
+    if (call->kind == FF_CALL_PEEK || call->kind == FF_CALL_LOAD)
+        for (const struct ff_scan *scan = call->rows->scans; scan; scan = scan->next)
+            counts->blocks[scan->block][verdict]++;
+    for (int table = 0; call->kind == FF_CALL_SAVE && table < FF_TABLE_COUNT; table++)
+        for (int change = 0; change < FF_FAULT_CHANGES; change++)
+            if (ff_rowset_changes(call->rows, (ff_table)table, (ff_change)change, &rows) > 0)
+                counts->changes[table][change][verdict]++;
+}
+
 static ff_fault_verdict decide(struct fault_store *store, const struct ff_call *call)
 {
     ff_fault_verdict verdict;
@@ -69,7 +86,7 @@ static ff_fault_verdict decide(struct fault_store *store, const struct ff_call *
     pthread_mutex_unlock(&store->lock);
     verdict = store->fault.decide(store->fault.ctx, call, n);
     pthread_mutex_lock(&store->lock);
-    store->counts.hits[call->kind][verdict]++;
+    count(&store->counts, call, verdict);
     pthread_mutex_unlock(&store->lock);
     return verdict;
 }

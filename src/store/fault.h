@@ -8,6 +8,7 @@
 #ifndef FF_STORE_FAULT_H
 #define FF_STORE_FAULT_H
 
+#include "sql_ids.h"
 #include "store/store.h"
 
 typedef enum ff_fault_verdict {
@@ -28,11 +29,15 @@ struct ff_fault {
     ff_fault_verdict (*decide)(void *ctx, const struct ff_call *call, uint64_t n);
 };
 
-enum { FF_FAULT_KINDS = FF_CALL_READ + 1 };
+enum { FF_FAULT_KINDS = FF_CALL_READ + 1, FF_FAULT_CHANGES = FF_CHANGE_DELETE + 1 };
 
 struct ff_fault_counts {
     uint64_t calls;
     uint64_t hits[FF_FAULT_KINDS][FF_FAULT_VERDICT_COUNT];
+    /* The same by what the calls are made of: the blocks that are read or scanned, the changes of
+     * tables that are saved. */
+    uint32_t blocks[FF_SQL_COUNT][FF_FAULT_VERDICT_COUNT];
+    uint32_t changes[FF_TABLE_COUNT][FF_FAULT_CHANGES][FF_FAULT_VERDICT_COUNT];
 };
 
 /* Owns `inner` from now on; NULL when there is no memory (then it does not). A RESOLVE of a batch

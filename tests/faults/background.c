@@ -80,6 +80,11 @@ static ff_status touch_for(struct test *t, struct stage *s, int64_t ttl_ms)
     return run_op(t, FF_OP_WORKER_TOUCH, &in, sizeof in, NULL, 0);
 }
 
+void given_touched(struct test *t, struct stage *s)
+{
+    EXPECT_OK(t, touch_worker(t, s));
+}
+
 void given_gone(struct test *t, struct stage *s)
 {
     int64_t seen_ms;
@@ -220,6 +225,15 @@ ff_status prune_workers(struct test *t, struct stage *s)
     return run_op(t, FF_OP_META_PRUNE, &in, sizeof in, NULL, 0);
 }
 
+/* Nothing is old enough: the log stays as it is. */
+ff_status trim_log(struct test *t, struct stage *s)
+{
+    const struct ff_log_trim_in in = {.limit = 500};
+
+    (void)s;
+    return run_op(t, FF_OP_LOG_TRIM, &in, sizeof in, NULL, 0);
+}
+
 /* A braked row is not due before the end of its brake, so a scan may find nothing for a while. */
 static ff_status fire(struct test *t, struct stage *s, ff_timer_scope scope)
 {
@@ -312,13 +326,24 @@ ff_status read_attempts(struct test *t, struct stage *s)
     return status;
 }
 
-ff_status read_explanation(struct test *t, struct stage *s)
+static ff_status explain(struct test *t, const char *id)
 {
     struct ff_explanation reasons = {0};
-    const ff_status status = ff_explain(t->client, s->ids[0], &reasons, &t->err);
+    const ff_status status = ff_explain(t->client, id, &reasons, &t->err);
 
     ff_answer_free(&reasons);
     return status;
+}
+
+ff_status read_explanation(struct test *t, struct stage *s)
+{
+    return explain(t, s->ids[0]);
+}
+
+/* Of a node with others before it. */
+ff_status read_last_explanation(struct test *t, struct stage *s)
+{
+    return explain(t, s->ids[s->id_count - 1]);
 }
 
 ff_status read_registry(struct test *t, struct stage *s)

@@ -109,19 +109,82 @@ ff_status dispatch_hop(struct test *t, struct stage *s)
     return dispatch(t, s, "a", 0, FF_HOP_COMPLETION);
 }
 
+/* Its successor may be claimed, and is told what it has made. */
+void given_next(struct test *t, struct stage *s)
+{
+    static const struct ff_flow_node nodes[] = {{.name = "a"}, {.name = "b"}};
+    static const char *const edges[][2] = {{"a", "b"}};
+
+    given_graph(t, s, nodes, 2, edges, 1);
+    end_node(t, s, "a", true);
+    EXPECT_OK(t, dispatch_hop(t, s));
+}
+
+static ff_status find(struct test *t, struct stage *s, ff_find_what what)
+{
+    const struct ff_find_in in = {
+        .what = what, .limit = 100, .filter.namespace = {s->ns, strlen(s->ns)}};
+
+    return run_op(t, FF_OP_HOP_FIND, &in, sizeof in, NULL, 0);
+}
+
+ff_status find_hops(struct test *t, struct stage *s)
+{
+    return find(t, s, FF_FIND_HOPS);
+}
+
+ff_status find_drains(struct test *t, struct stage *s)
+{
+    return find(t, s, FF_FIND_DRAINS);
+}
+
+ff_status find_flows(struct test *t, struct stage *s)
+{
+    return find(t, s, FF_FIND_FLOWS);
+}
+
 /* ---- what failed runs again ---- */
 
-void given_skipped(struct test *t, struct stage *s)
+void given_last_skip(struct test *t, struct stage *s)
 {
     given_bad_hop(t, s);
     EXPECT_OK(t, dispatch_hop(t, s));
     EXPECT_OK(t, dispatch(t, s, "b", 0, FF_HOP_COMPLETION));
-    EXPECT_OK(t, dispatch(t, s, "c", 0, FF_HOP_COMPLETION));
+}
+
+/* With it the flow has ended, and not well. */
+ff_status dispatch_last(struct test *t, struct stage *s)
+{
+    return dispatch(t, s, "c", 0, FF_HOP_COMPLETION);
+}
+
+void given_skipped(struct test *t, struct stage *s)
+{
+    given_last_skip(t, s);
+    EXPECT_OK(t, dispatch_last(t, s));
 }
 
 ff_status replay_member(struct test *t, struct stage *s)
 {
     return when_replayed(t, s->ids[0]);
+}
+
+/* What it waits for has failed: it is told what. */
+ff_status replay_blamed(struct test *t, struct stage *s)
+{
+    const ff_status status = when_replayed(t, s->ids[1]);
+
+    return status == FF_DEPENDENCIES_FAILED ? FF_OK : status;
+}
+
+ff_status replay_ancestors(struct test *t, struct stage *s)
+{
+    struct ff_replay_request r;
+
+    ff_replay_init(&r);
+    r.execution_id = s->ids[1];
+    r.scope = "failed_ancestors";
+    return ff_replay(t->client, &r, &t->answer.public_state, &t->answer.generation, &t->err);
 }
 
 void given_replayed(struct test *t, struct stage *s)
@@ -137,7 +200,8 @@ ff_status dispatch_reopening(struct test *t, struct stage *s)
 
 /* ---- siblings: c takes the first of a and b ---- */
 
-void given_rivals(struct test *t, struct stage *s)
+/* A hop that decides a join: what it no longer needs is written down. */
+void given_rivals_hop(struct test *t, struct stage *s)
 {
     static const struct ff_flow_node nodes[] = {
         {.name = "a"}, {.name = "b"}, {.name = "c", .join = "any_of"}};
@@ -145,6 +209,11 @@ void given_rivals(struct test *t, struct stage *s)
 
     given_graph(t, s, nodes, 3, edges, 2);
     end_node(t, s, "a", true);
+}
+
+void given_rivals(struct test *t, struct stage *s)
+{
+    given_rivals_hop(t, s);
     EXPECT_OK(t, dispatch_hop(t, s));
 }
 
@@ -171,12 +240,18 @@ ff_status drain_flow(struct test *t, struct stage *s)
     return run_op(t, FF_OP_FLOW_DRAIN, &in, sizeof in, NULL, 0);
 }
 
-void given_forgotten_flow(struct test *t, struct stage *s)
+/* With it the flow has ended. */
+void given_last_hop(struct test *t, struct stage *s)
 {
     static const struct ff_flow_node nodes[] = {{.name = "a"}};
 
     given_graph(t, s, nodes, 1, NULL, 0);
     end_node(t, s, "a", true);
+}
+
+void given_forgotten_flow(struct test *t, struct stage *s)
+{
+    given_last_hop(t, s);
     EXPECT_OK(t, dispatch_hop(t, s));
     wait_a_moment(t);
     EXPECT_OK(t, sweep_retention(t, s));
@@ -187,4 +262,11 @@ ff_status remove_flow(struct test *t, struct stage *s)
     const struct ff_flow_remove_in in = {.flow_id = flow_of(t, s)};
 
     return run_op(t, FF_OP_FLOW_REMOVE, &in, sizeof in, NULL, 0);
+}
+
+/* Its members have gone; it goes last. */
+void given_emptied_flow(struct test *t, struct stage *s)
+{
+    given_forgotten_flow(t, s);
+    EXPECT_OK(t, remove_flow(t, s));
 }

@@ -281,6 +281,12 @@ static ff_status progress(struct test *t, struct stage *s)
     return told(t, s, when_progressed(t, &s->held[0], 40, "on the way"));
 }
 
+static void given_progressed(struct test *t, struct stage *s)
+{
+    given_held(t, s);
+    EXPECT_OK(t, when_progressed(t, &s->held[0], 20, "begun"));
+}
+
 static ff_status complete(struct test *t, struct stage *s)
 {
     return told(t, s, when_completed(t, &s->held[0], "{\"done\":true}"));
@@ -369,8 +375,10 @@ const struct scenario scenarios[] = {
     {"claim",             given_many,       claim,             FF_OK,          0, given_back},
     {"claim rich",        given_ready_rich, claim,             FF_OK,          0, given_back},
     {"claim request id",  given_many,       claim_request_id,  FF_OK,          0, given_back},
+    {"claim member",      given_next,       claim,             FF_OK,          0, given_back},
     {"renew",             given_held,       renew,             FF_OK,          AGAIN_CHANGES, NULL},
     {"progress",          given_held,       progress,          FF_OK,          0, NULL},
+    {"progress again",    given_progressed, progress,          FF_OK,          0, NULL},
     {"complete",          given_held,       complete,          FF_OK,          0, NULL},
     {"fail to retry",     given_held,       fail_retry,        FF_OK,          0, NULL},
     {"fail for good",     given_held,       fail_for_good,     FF_OK,          0, NULL},
@@ -391,11 +399,18 @@ const struct scenario scenarios[] = {
     {"cancel flow",      given_flow,       cancel_flow,       FF_OK,          0, NULL},
     {"hop",               given_hop,        dispatch_hop,      FF_OK,          0, NULL},
     {"hop that skips",    given_bad_hop,    dispatch_hop,      FF_OK,          0, NULL},
+    {"hop that decides",  given_rivals_hop, dispatch_hop,      FF_OK,          0, NULL},
+    {"last hop",          given_last_hop,   dispatch_hop,      FF_OK,          0, NULL},
+    {"last hop of many",  given_last_skip,  dispatch_last,     FF_OK,          0, NULL},
+    {"replay blamed",     given_skipped,    replay_blamed,     FF_OK,          ONLY_READS, NULL},
+    {"replay ancestors",  given_skipped,    replay_ancestors,  FF_DEPENDENCIES_FAILED, 0, NULL},
     {"replay member",     given_skipped,    replay_member,     FF_NOT_TERMINAL, 0, NULL},
     {"hop that reopens",  given_replayed,   dispatch_reopening, FF_OK,         0, NULL},
     {"drain siblings",    given_rivals,     drain_siblings,    FF_OK,          0, NULL},
     {"drain flow",        given_cancelled_flow, drain_flow,    FF_OK,          0, NULL},
     {"remove flow",       given_forgotten_flow, remove_flow,   FF_OK,          0, NULL},
+    {"remove flow at last", given_emptied_flow, remove_flow,   FF_OK,          ONLY_READS, NULL},
+    {"touch again",       given_touched,    touch_worker,      FF_OK,          ONLY_READS, NULL},
     {"touch worker",      nothing,          touch_worker,      FF_OK,          0, NULL},
     {"contact",           nothing,          write_contact,     FF_OK,          0, NULL},
     {"retention",         given_old,        sweep_retention,   FF_OK,          0, NULL},
@@ -412,8 +427,14 @@ const struct scenario scenarios[] = {
     {"history",           given_done,       read_history,      FF_OK,          ONLY_READS, NULL},
     {"attempts",          given_done,       read_attempts,     FF_OK,          ONLY_READS, NULL},
     {"explain",           given_ready_rich, read_explanation,  FF_OK,          ONLY_READS, NULL},
+    {"explain member",    given_hop,        read_last_explanation, FF_OK,      ONLY_READS, NULL},
+    {"find hops",         given_hop,        find_hops,         FF_OK,          ONLY_READS, NULL},
+    {"find drains",       given_rivals,     find_drains,       FF_OK,          ONLY_READS, NULL},
+    {"find flows",        given_cancelled_flow, find_flows,    FF_OK,          ONLY_READS, NULL},
+    {"trim log",          given_old,        trim_log,          FF_OK,          ONLY_READS, NULL},
     {"lanes and workers", given_ready,      read_registry,     FF_OK,          ONLY_READS, NULL},
     {"get flow",         given_flow,       read_flow,         FF_OK,          ONLY_READS, NULL},
+    {"look up flow",      given_flow,       read_flow_by_prefix, FF_OK,        ONLY_READS, NULL},
     {"list flows",        given_flow,       read_flows,        FF_OK,          ONLY_READS, NULL},
     {"fsck",              given_done,       read_fsck,         FF_OK,          ONLY_READS, NULL},
 };

@@ -22,7 +22,7 @@ struct stage {
 };
 
 #define AGAIN_CHANGES 1u /* saying it twice is not the same as saying it once */
-#define ONLY_READS    2u /* changes nothing at all */
+#define ONLY_READS    2u /* changes nothing that a dump shows */
 #define TIMER         4u /* waits for a time to come: slow */
 #define MANY          8u /* items of one call may fare differently */
 
@@ -38,6 +38,16 @@ struct scenario {
 
 extern const struct scenario scenarios[];
 extern const size_t scenario_count;
+
+/* ---- coverage.c: what has failed, against the list of all that can ---- */
+
+struct ff_fault_counts;
+void coverage_add(struct ff_fault_counts *total, struct ff_store *store);
+/* Fails the reads that the engine makes for itself, and adds them: the pulse and what it leads to,
+ * what is looked after, the reads of the tailer. */
+void sweep_own_reads(struct test *t, struct ff_fault_counts *total);
+/* Every block and every change of a table has failed before and after, but for named ones. */
+void expect_coverage(struct test *t, const struct ff_fault_counts *total);
 
 void stage_init(struct stage *s);
 /* Calls `run` for all of them, each on a store of its own that `run` opens as t->client: dumps and
