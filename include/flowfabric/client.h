@@ -34,6 +34,10 @@ struct ff_options {
     const char *token;          /* of a server; default: FF_TOKEN of the environment */
     int64_t event_retention_ms; /* events are kept this long; 7 days */
     int64_t event_count_max;    /* and about so many of them; no limit */
+    int64_t input_bytes_max;    /* of an input; 1 MiB, at most 8 MiB */
+    int64_t result_bytes_max;   /* of a result; the same */
+    int64_t flow_nodes_max;     /* of one call; 10,000, at most 20,000 */
+    int64_t flow_edges_max;     /* of one call; 50,000, at most 100,000 */
 };
 
 FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options *options,

@@ -169,7 +169,7 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
  */
 
 #define UPSTREAM_INLINE_BYTES (64 << 10) /* larger results do not come along */
-#define UPSTREAMS_MAX         FF_FLOW_EDGES_MAX
+#define UPSTREAMS_MAX         FF_FLOW_EDGES_CEILING
 
 static void upstream_from(struct ff_arena *arena, int32_t partition, const struct ff_value *cells,
                           struct ff_upstream *upstream)

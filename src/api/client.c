@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/macros.h"
 
 #include "base/banned.h"
 
@@ -50,6 +51,39 @@ static ff_status renewals_of(const char *text, struct ff_settings *settings,
     return FF_OK;
 }
 
+/* 0: as it is. */
+static ff_status numbers_of(const struct ff_options *given, struct ff_settings *settings,
+                            struct ff_error *reterr)
+{
+    int64_t timeout_ms; /* the client's, not the engine's */
+    const struct {
+        const char *name;
+        int64_t given, max;
+        int64_t *to;
+    } all[] = {
+        {"timeout_ms", given->timeout_ms, FF_DURATION_MS_MAX, &timeout_ms},
+        {"retention_ms", given->retention_ms, FF_DURATION_MS_MAX, &settings->retention_ms},
+        {"event_retention_ms", given->event_retention_ms, FF_DURATION_MS_MAX,
+         &settings->event_retention_ms},
+        {"event_count_max", given->event_count_max, INT64_MAX, &settings->event_count_max},
+        {"input_bytes_max", given->input_bytes_max, FF_PAYLOAD_BYTES_CEILING,
+         &settings->input_bytes_max},
+        {"result_bytes_max", given->result_bytes_max, FF_PAYLOAD_BYTES_CEILING,
+         &settings->result_bytes_max},
+        {"flow_nodes_max", given->flow_nodes_max, FF_FLOW_NODES_CEILING, &settings->flow_nodes_max},
+        {"flow_edges_max", given->flow_edges_max, FF_FLOW_EDGES_CEILING, &settings->flow_edges_max},
+    };
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(all); i++) {
+        if (all[i].given < 0 || all[i].given > all[i].max)
+            return ff_fail_field(reterr, FF_INVALID, all[i].name, "%s is 0 to %lld", all[i].name,
+                                 (long long)all[i].max);
+        if (all[i].given)
+            *all[i].to = all[i].given;
+    }
+    return FF_OK;
+}
+
 static ff_status engine_options(struct ff_client *client, const struct ff_options *given,
                                 struct ff_engine_options *out, struct ff_error *reterr)
 {
@@ -62,21 +96,7 @@ static ff_status engine_options(struct ff_client *client, const struct ff_option
     out->random = ff_random_system();
     if (given->executors < 0 || given->executors > 16)
         return ff_fail_field(reterr, FF_INVALID, "executors", "executors is 0 to 16");
-    if (given->timeout_ms < 0 || given->timeout_ms > FF_DURATION_MS_MAX)
-        return ff_fail_field(reterr, FF_INVALID, "timeout_ms", "timeout_ms is out of range");
-    if (given->retention_ms < 0 || given->retention_ms > FF_DURATION_MS_MAX)
-        return ff_fail_field(reterr, FF_INVALID, "retention_ms", "retention_ms is out of range");
-    if (given->event_retention_ms < 0 || given->event_retention_ms > FF_DURATION_MS_MAX)
-        return ff_fail_field(reterr, FF_INVALID, "event_retention_ms",
-                             "event_retention_ms is out of range");
-    if (given->event_count_max < 0)
-        return ff_fail_field(reterr, FF_INVALID, "event_count_max",
-                             "event_count_max is not negative");
-    if (given->event_retention_ms)
-        out->settings.event_retention_ms = given->event_retention_ms;
-    out->settings.event_count_max = given->event_count_max;
-    if (given->retention_ms)
-        out->settings.retention_ms = given->retention_ms;
+    FF_TRY(numbers_of(given, &out->settings, reterr));
     if (given->instance_tag)
         out->settings.instance_tag = keep(client, given->instance_tag);
     out->filter.namespace = ff_str_of(keep(client, given->scan_ns));

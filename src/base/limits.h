@@ -49,6 +49,8 @@
 #define FF_FILTER_MAX           10000 /* cancel and replay by filter */
 #define FF_FLOW_NODES_MAX       10000
 #define FF_FLOW_EDGES_MAX       50000
+#define FF_FLOW_NODES_CEILING   20000 /* the two may be raised so far */
+#define FF_FLOW_EDGES_CEILING   100000
 #define FF_FLOW_INPUT_BYTES_MAX (40 << 20) /* all of one call; with its nodes it fits the queue */
 
 /* Batches and queue. */

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/macros.h"
 #include "base/str.h"
 #include "http/limits.h"
 #include "http/server.h"
@@ -260,11 +261,28 @@ static int open_store(struct ff_cli *cli, const struct config *config)
     const char *const given = value_of(cli, config, FF_OPT_STORE);
     const char *const migrate = value_of(cli, config, FF_OPT_MIGRATE);
     struct ff_options options = {.size = sizeof options};
+    const struct {
+        ff_opt opt;
+        int64_t *to;
+    } numbers[] = {
+        {FF_OPT_RETENTION, &options.retention_ms},
+        {FF_OPT_EVENT_KEEP, &options.event_retention_ms},
+        {FF_OPT_EVENT_COUNT, &options.event_count_max},
+        {FF_OPT_INPUT_MAX, &options.input_bytes_max},
+        {FF_OPT_RESULT_MAX, &options.result_bytes_max},
+        {FF_OPT_NODES_MAX, &options.flow_nodes_max},
+        {FF_OPT_EDGES_MAX, &options.flow_edges_max},
+    };
     struct ff_error error;
-    int code = number_of(cli, config, FF_OPT_RETENTION, 0, &options.retention_ms);
 
-    if (code != FF_EXIT_OK)
-        return code;
+    for (size_t i = 0; i < FF_ARRAY_LEN(numbers); i++) {
+        const int code = number_of(cli, config, numbers[i].opt, 0, numbers[i].to);
+
+        if (code != FF_EXIT_OK)
+            return code;
+    }
+    options.event_renewals = value_of(cli, config, FF_OPT_RENEWALS);
+    options.instance_tag = value_of(cli, config, FF_OPT_INSTANCE_BY);
     options.migrate =
         ff_cli_has(cli, FF_OPT_MIGRATE) ||
         (migrate && *migrate && strcmp(migrate, "0") != 0 && strcmp(migrate, "false") != 0);

@@ -71,6 +71,10 @@ static const char *engine_option(const struct ff_options *options)
         {"scan_instance", options->scan_instance != NULL},
         {"event_retention_ms", options->event_retention_ms != 0},
         {"event_count_max", options->event_count_max != 0},
+        {"input_bytes_max", options->input_bytes_max != 0},
+        {"result_bytes_max", options->result_bytes_max != 0},
+        {"flow_nodes_max", options->flow_nodes_max != 0},
+        {"flow_edges_max", options->flow_edges_max != 0},
     };
 
     for (size_t i = 0; i < FF_ARRAY_LEN(all); i++)

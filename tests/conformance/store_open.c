@@ -2,13 +2,15 @@
  *
  * store_open.c -- opening, refusing to open, and forking. Cases Q02, Q04; pitfall F52 (no check of
  * the schema). */
-#include "support/domain.h"
+#include "support/flows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/limits.h"
 
 #include "base/banned.h"
 
@@ -88,12 +90,63 @@ FF_CONFORMANCE(store_open, options_have_limits)
     EXPECT_REFUSED(t, FF_INVALID, "timeout_ms", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = sizeof o, .retention_ms = -1};
     EXPECT_REFUSED(t, FF_INVALID, "retention_ms", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .event_count_max = -1};
+    EXPECT_REFUSED(t, FF_INVALID, "event_count_max", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .input_bytes_max = FF_PAYLOAD_BYTES_CEILING + 1};
+    EXPECT_REFUSED(t, FF_INVALID, "input_bytes_max", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .result_bytes_max = -1};
+    EXPECT_REFUSED(t, FF_INVALID, "result_bytes_max", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .flow_nodes_max = FF_FLOW_NODES_CEILING + 1};
+    EXPECT_REFUSED(t, FF_INVALID, "flow_nodes_max", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .flow_edges_max = FF_FLOW_EDGES_CEILING + 1};
+    EXPECT_REFUSED(t, FF_INVALID, "flow_edges_max", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = sizeof o, .event_renewals = "some"};
     EXPECT_REFUSED(t, FF_INVALID, "event_renewals", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = 0};
     EXPECT_REFUSED(t, FF_INVALID, "size", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = sizeof o, .executors = 3};
     EXPECT_OK(t, when_opened(t, t->url, &o));
+}
+
+/* Limits that an operator may move: up to the edge and one beyond. */
+FF_CONFORMANCE(store_open, limits_of_work_are_options)
+{
+    const struct ff_options o = {.size = sizeof o,
+                                 .input_bytes_max = 10,
+                                 .result_bytes_max = FF_RESULT_BYTES_MAX + 1,
+                                 .flow_nodes_max = 2,
+                                 .flow_edges_max = 1};
+    const struct ff_str large = {keep(t, FF_RESULT_BYTES_MAX + 2), FF_RESULT_BYTES_MAX + 1};
+    struct ff_submission s = submission();
+    struct ff_submitted submitted;
+    struct ff_completion done;
+    struct ff_task_result result;
+    struct ff_flow_made made;
+    struct held held;
+
+    needs_store(t, "options of the engine");
+    given_reopened(t, &o);
+    s.input = (struct ff_str){"\"9 bytes\"", 9};
+    EXPECT_OK(t, ff_submit(t->client, &s, 1, &submitted, &t->err));
+    EXPECT_OK(t, submitted.status);
+    s.input = (struct ff_str){"\"11 bytes!\"", 11};
+    EXPECT_OK(t, ff_submit(t->client, &s, 1, &submitted, &t->err));
+    EXPECT_INT(t, FF_TOO_LARGE, submitted.status);
+    EXPECT_TEXT(t, "input", submitted.error.field);
+    EXPECT_REFUSED(t, FF_TOO_LARGE, "nodes", when_flow_created(t, graph(t, "a b c | "), &made));
+    EXPECT_REFUSED(t, FF_TOO_LARGE, "edges",
+                   when_flow_created(t, graph(t, "a b | a>b a>b"), &made));
+    EXPECT_OK(t, when_flow_created(t, graph(t, "a b | a>b"), &made));
+    held = given_claimed_next(t);
+    done = (struct ff_completion){.lease = lease_of(&held),
+                                  .result = large,
+                                  .result_content_type = "application/octet-stream"};
+    done.result.len++;
+    EXPECT_OK(t, ff_complete(t->client, &done, 1, &result, &t->err));
+    EXPECT_INT(t, FF_TOO_LARGE, result.status);
+    done.result.len--;
+    EXPECT_OK(t, ff_complete(t->client, &done, 1, &result, &t->err));
+    EXPECT_OK(t, result.status);
 }
 
 /* What cannot be followed is not ignored. */
@@ -103,8 +156,10 @@ FF_CONFORMANCE(store_open, servers_have_their_own_options)
         {.size = sizeof of_engine[0], .executors = 1},
         {.size = sizeof of_engine[0], .scan_ns = "a"},
         {.size = sizeof of_engine[0], .event_count_max = 1000},
+        {.size = sizeof of_engine[0], .flow_nodes_max = 1},
     };
-    static const char *const names[] = {"executors", "scan_ns", "event_count_max"};
+    static const char *const names[] = {"executors", "scan_ns", "event_count_max",
+                                        "flow_nodes_max"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         EXPECT_REFUSED(t, FF_UNSUPPORTED, names[i],

@@ -187,6 +187,34 @@ class Tokens(unittest.TestCase):
                 lines = [json.loads(line) for line in server.log().splitlines()]
                 self.assertEqual([401, 201, 413], [l["status"] for l in lines if "status" in l])
 
+    def test_limits_of_work_are_options(self):
+        """One from the file, one from the environment, one from the command line."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "ff.conf")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write("input-bytes-max = 20\ninstance-tag-name = cell\n")
+            with Server(args=["--config", config, "--flow-edges-max", "1"],
+                        env={"FF_FLOW_NODES_MAX": "2"}) as server:
+                http = server.client()
+                made = http.post("/v1/executions", {"kind": "k", "input": "y" * 18,
+                                                    "tags": {"cell": "c7"}})
+                self.assertEqual(201, made.status)
+                refused = http.post("/v1/executions", {"kind": "k", "input": "y" * 19})
+                self.assertEqual((413, "input"), (refused.status, refused.json["field"]))
+
+                def flow(names, edges):
+                    answer = http.post("/v1/flows", {
+                        "nodes": [{"name": name, "kind": "k"} for name in names],
+                        "edges": [{"from": a, "to": b} for a, b in edges]})
+                    return answer.status, answer.json.get("field")
+
+                self.assertEqual((413, "nodes"), flow("abc", []))
+                self.assertEqual((413, "edges"), flow("ab", ["ab", "ab"]))
+                self.assertEqual((201, None), flow("ab", ["ab"]))
+        with Server(args=["--event-retention-ms", "3600000", "--event-count-max", "1000",
+                          "--event-renewals", "none", "--result-bytes-max", "100"]) as server:
+            self.assertEqual(200, server.client().get("/readyz").status)
+
 
 class Places(unittest.TestCase):
     @classmethod
