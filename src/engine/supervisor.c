@@ -380,6 +380,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .hops = cells[FF_OUT_PULSE_HOPS].as.i64 != 0,
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
     };
+    supervisor->missed = false;
     ff_engine_contact(engine, supervisor->pulse.now_ms);
     ff_tail_seen(engine->tail, cells[FF_OUT_PULSE_EVENT_ID].as.i64);
     if (ff_contact_read(cells[FF_OUT_PULSE_CONTACT].as.str, &since_ms, &last_ms))
@@ -391,6 +392,16 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         ff_engine_unpark(engine, UINT64_MAX);
     if (more_capsets)
         start_read(supervisor, FF_SQL_CAPSETS_ALL);
+}
+
+/* Said once, until there is a pulse again. */
+static void pulse_missed(struct ff_supervisor *supervisor)
+{
+    if (!supervisor->missed)
+        ff_log(FF_LOG_WARN, "engine", "no pulse from the store code=%s reason='%s'",
+               supervisor->call.sqlstate, supervisor->call.error.message);
+    supervisor->missed = true;
+    ff_engine_contact_lost(supervisor->engine);
 }
 
 static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
@@ -408,7 +419,7 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
     } else if (supervisor->call.outcome != FF_CALLED_OK || supervisor->arena.failed) {
         /* Nobody's work depends on the others: they may be refused for reasons of their own. */
         if (supervisor->read.block == FF_SQL_PULSE)
-            ff_engine_contact_lost(engine);
+            pulse_missed(supervisor);
     } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
         for (size_t i = 0; i < supervisor->read.row_count; i++)
             ff_engine_learn_capset(engine, supervisor->read.rows[i]);

@@ -360,10 +360,6 @@ static void expand_fragment(struct expansion *at)
         add_time(at, "statement_timestamp");
     else if (arg_is(word, "clock_ms"))
         add_time(at, "clock_timestamp");
-    else if (arg_is(word, "row_version"))
-        buf_adds(at->out, at->dialect == SQLITE
-                              ? "((SELECT data_version FROM pragma_data_version) + total_changes())"
-                              : "xmin::text::int8");
     else if (arg_is(word, "lock_skip"))
         buf_adds(at->out, at->dialect == SQLITE ? "" : "FOR UPDATE SKIP LOCKED");
     else if (arg_is(word, "by_index"))

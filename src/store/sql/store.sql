@@ -7,9 +7,8 @@
 -- note: Everything an idle process wants to know, in one statement a second. due_at_ms is null when
 --       no timer is set; hops and drains are 0 or 1, and these three are of the scanners' scope;
 --       claimable is 0 when nothing is, and another number than before when something may have
---       become so; `contact` is
---       the ff_meta value of that name or null. Sorted by their index, the subqueries cannot turn
---       into a walk of the table when statistics are old.
+--       become so; `contact` is the ff_meta value of that name or null. Sorted by their index, the
+--       subqueries cannot turn into a walk of the table when statistics are old.
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution
          WHERE due_at_ms IS NOT NULL
@@ -33,9 +32,9 @@ SELECT {{now_ms}} AS now_ms,
        (SELECT count(*) FROM ff_capset) AS capsets,
        (SELECT CASE count(*) WHEN 0 THEN 0
                     WHEN 100 THEN {{now_ms}} -- who has so much to do may look each time
-                    ELSE count(*) + 128 * max(version)
-                         + (SELECT coalesce(sum(changed_at_ms), 0) FROM ff_lane) END
-          FROM (SELECT {{row_version}} AS version FROM ff_execution WHERE {{claimable}}
+                    ELSE count(*) + CAST(sum(changed_at_ms) AS bigint)
+                         + (SELECT coalesce(max(changed_at_ms), 0) FROM ff_lane) END
+          FROM (SELECT changed_at_ms FROM ff_execution WHERE {{claimable}}
                  ORDER BY lane, -priority, created_at_ms, execution_id LIMIT 100) c) AS claimable,
        (SELECT value FROM ff_meta WHERE name = :contact) AS contact;
 
