@@ -36,6 +36,7 @@ static void test_steps__lives_that_are_lived(void **state)
         {LEASE(ACQUIRED), S(NONE), S(ACTIVE), 3, 0}, /* its delay was over first */
         {COMPLETION(CANCELLED), S(NONE), S(CANCELLED), 2, 0},
         {EXECUTION(UNBLOCKED), S(NONE), S(READY_FIRST), 2, 0},
+        {EXECUTION(REOPENED), S(READY_FIRST), S(BLOCKED_FIRST), 1, 0}, /* its upstream runs again */
         {LEASE(RENEWED), S(ACTIVE), S(ACTIVE), 0, 0},
         {LEASE(EXPIRED), S(ACTIVE), S(RECLAIMABLE), 1, 0},
         {LEASE(RENEWED), S(RECLAIMABLE), S(ACTIVE), 1, 0},
