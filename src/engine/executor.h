@@ -62,4 +62,28 @@ ff_lane_of_work ff_executor_takes(const struct ff_executor *executor);
 /* Drops whatever is under way: the engine is closing and will not wait. */
 void ff_executor_abort(struct ff_executor *executor);
 
+/* --- between executor.c, groups.c and refusal.c --- */
+
+#define FF_BACKOFF_FIRST_MS 100
+
+/* Up to `count` of the jobs, before everything else. NULL: no memory, and they have been told. */
+struct ff_group *ff_executor_group(struct ff_executor *executor, struct ff_list *jobs, size_t count,
+                                   uint32_t reruns);
+/* Jobs that come back into a batch; those whose caller has gone end here. */
+void ff_executor_keep_wanted(struct ff_executor *executor, struct ff_list *jobs, size_t *count);
+/* Jobs that wait for their turn while the store is asked about others. */
+void ff_executor_expire_groups(struct ff_executor *executor);
+/* Callers whose time is over while the store is asked: nobody can tell them more than this. */
+void ff_executor_answer_overdue(struct ff_executor *executor);
+/* Run the batch's jobs again: all together, or in halves. */
+void ff_executor_again(struct ff_executor *executor, bool split, uint32_t reruns);
+
+bool ff_executor_is_alone(const struct ff_batch *batch);
+void ff_executor_note_loss(struct ff_executor *executor);
+/* Nothing for a while, and then for longer. */
+void ff_executor_rest(struct ff_executor *executor);
+/* The call failed for certain; the commit did, after it had been asked about. */
+void ff_executor_failed(struct ff_executor *executor);
+void ff_executor_lost(struct ff_executor *executor);
+
 #endif
