@@ -30,16 +30,13 @@ static const struct {
     const char *block; /* or the beginning of its name, with a `*` */
     const char *why;
 } block_exceptions[] = {
-    {"tx_*", WITHIN},           {"batch_mark", WITHIN},
-    {"batch_confirm", WITHIN},  {"log_lock_shared", WITHIN},
-    {"log_settle", WITHIN},     {"log_trim", WITHIN},
-    {"clock_read", WITHIN},     {"clock_save", WITHIN},
-    {"log_reset", OPENING},     {"log_key", OPENING},
-    {"log_mode", OPENING},      {"log_serial", OPENING},
-    {"log_probe", OPENING},     {"log_watch", OPENING},
-    {"log_proven", OPENING},    {"server_facts", OPENING},
-    {"migrate_lock", OPENING},  {"migration*", OPENING},
-    {"schema_exists", OPENING}, {"ledger_*", OPENING},
+    {"tx_*", WITHIN},           {"batch_mark", WITHIN},      {"batch_confirm", WITHIN},
+    {"batch_settings", WITHIN}, {"log_lock_shared", WITHIN}, {"log_settle", WITHIN},
+    {"log_trim", WITHIN},       {"clock_read", WITHIN},      {"clock_save", WITHIN},
+    {"log_reset", OPENING},     {"log_key", OPENING},        {"log_mode", OPENING},
+    {"log_serial", OPENING},    {"log_probe", OPENING},      {"log_watch", OPENING},
+    {"log_proven", OPENING},    {"server_facts", OPENING},   {"migrate_lock", OPENING},
+    {"migration*", OPENING},    {"schema_exists", OPENING},  {"ledger_*", OPENING},
     {"column*", OPENING},       {"journal_is_wal", OPENING},
 };
 
