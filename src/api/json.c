@@ -57,6 +57,9 @@ ff_status ff_json_parse(struct ff_str text, json_t **ret_json, struct ff_error *
         return ff_fail(reterr, FF_TOO_LARGE, "JSON is nested deeper than %d", FF_JSON_DEPTH_MAX);
     json_t *const json = json_loadb(text.ptr ? text.ptr : "", text.len,
                                     JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    /* Not every lack of memory inside of jansson has a text of its own. */
+    if (!json && (!problem.text[0] || json_error_code(&problem) == json_error_out_of_memory))
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the JSON");
     if (!json)
         return ff_fail(reterr, FF_INVALID, "JSON cannot be read at line %d, column %d: %s",
                        problem.line, problem.column, problem.text);

@@ -213,16 +213,20 @@ void ff_request_admit(struct ff_request *request)
 /* ---- reading, on a pool -----------------------------------------------------------------------
  */
 
-/* A member of the query as the JSON its field wants; NULL: it cannot be one. */
-static json_t *query_value(const struct ff_field *field, const char *text)
+/* A member of the query as the JSON its field wants; false: it cannot be one. */
+static bool query_value(const struct ff_field *field, const char *text, json_t **ret)
 {
     int64_t number = 0;
 
     if (field->kind == FF_FIELD_TEXT)
-        return json_string(text);
-    if (field->kind == FF_FIELD_BOOL)
-        return json_boolean(!*text || strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
-    return ff_str_to_i64(ff_str_of(text), &number) ? json_integer(number) : NULL;
+        *ret = json_string(text);
+    else if (field->kind == FF_FIELD_BOOL)
+        *ret = json_boolean(!*text || strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
+    else if (ff_str_to_i64(ff_str_of(text), &number))
+        *ret = json_integer(number);
+    else
+        return false;
+    return true;
 }
 
 static const struct ff_field *query_field(const struct ff_shape *shape, const char *name)
@@ -235,6 +239,7 @@ static const struct ff_field *query_field(const struct ff_shape *shape, const ch
 
 static bool parse_pair(struct ff_request *request, struct ff_str pair)
 {
+    json_t *json = NULL;
     size_t at = 0;
 
     while (at < pair.len && pair.ptr[at] != '=')
@@ -242,6 +247,8 @@ static bool parse_pair(struct ff_request *request, struct ff_str pair)
     const char *const name = ff_url_decode(&request->arena, ff_str_slice(pair, 0, at), true);
     const char *const value =
         ff_url_decode(&request->arena, ff_str_slice(pair, at + 1, SIZE_MAX), true);
+    if (request->arena.failed)
+        return !ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the query");
     if (!name || !value)
         return !ff_answer_fail(request, FF_INVALID, "query", "query is not well encoded");
     const struct ff_field *const field = query_field(request->route->query, name);
@@ -251,8 +258,10 @@ static bool parse_pair(struct ff_request *request, struct ff_str pair)
         return !ff_answer_fail(request, FF_INVALID, name, "%.64s is given twice", name);
     if (!*value && field->kind != FF_FIELD_BOOL)
         return true; /* "?lane=" is as if it were not there */
-    if (json_object_set_new(request->query, name, query_value(field, value)) != 0)
+    if (!query_value(field, value, &json))
         return !ff_answer_fail(request, FF_INVALID, name, "%.64s must be an integer", name);
+    if (json_object_set_new(request->query, name, json) != 0)
+        return !ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the query");
     return true;
 }
 

@@ -65,7 +65,7 @@ static void add_number(struct ff_strbuf *out, int64_t number)
 
 static void add_age(struct ff_strbuf *out, int64_t now_ms, int64_t at_ms)
 {
-    const int64_t s = ff_max_i64((now_ms - at_ms) / 1000, 0);
+    const int64_t s = at_ms == FF_ABSENT_MS ? 0 : ff_max_i64((now_ms - at_ms) / 1000, 0);
 
     if (at_ms == FF_ABSENT_MS)
         ff_strbuf_adds(out, "<td>–");

@@ -6,72 +6,18 @@
  * allocation every time. What a caller is told must be true, a repeat must lead to the clean state,
  * nothing may leak (the sanitizer looks). Allocations of libpq, SQLite and libc are not ours to
  * fail. Read first: README.md beside it. */
+#include "kit/heap.h"
 #include "scenarios.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/alloc.h"
 
 #include "base/banned.h"
 
 #define TIMEOUT_MS 20000
 #define N_MAX      2000
 #define CROWD      240
-
-/* ---- the heap ---- */
-
-static atomic_bool armed, lasting;
-static atomic_llong left; /* until the one that fails */
-static atomic_llong failures;
-static atomic_bool only_mine; /* a server in this process goes on having memory */
-static _Thread_local bool mine;
-
-static bool is_refused(void)
-{
-    long long now;
-
-    if (!atomic_load(&armed) || (atomic_load(&only_mine) && !mine))
-        return false;
-    now = atomic_fetch_sub(&left, 1);
-    if (now != 1 && (now > 0 || !atomic_load(&lasting)))
-        return false;
-    atomic_fetch_add(&failures, 1);
-    return true;
-}
-
-static void *maybe_malloc(size_t bytes)
-{
-    return is_refused() ? NULL : malloc(bytes);
-}
-
-static void *maybe_calloc(size_t count, size_t bytes)
-{
-    return is_refused() ? NULL : calloc(count, bytes);
-}
-
-static void *maybe_realloc(void *memory, size_t bytes)
-{
-    return is_refused() ? NULL : realloc(memory, bytes);
-}
-
-static void arm(long long n, bool all_after)
-{
-    static const struct ff_alloc_hooks hooks = {maybe_malloc, maybe_calloc, maybe_realloc, free};
-
-    ff_alloc_set_hooks(&hooks); /* and never back: threads may come and go from here on */
-    atomic_store(&left, n);
-    atomic_store(&lasting, all_after);
-    atomic_store(&failures, 0);
-    atomic_store(&armed, n > 0);
-}
-
-static void disarm(void)
-{
-    atomic_store(&armed, false);
-}
 
 /* ---- calls on an engine that runs ---- */
 
@@ -126,7 +72,7 @@ static void check_truth(struct test *t, const struct scenario *scenario, long lo
         return;
     (void)printf("# is:\n%s# was:\n%s", now, clean->before);
     FAIL(t, "%s, allocation %lld%s: %s (%s) and the state is %s", scenario->name, n,
-         atomic_load(&lasting) ? " and all after" : "", ff_status_code(status),
+         heap_lasts() ? " and all after" : "", ff_status_code(status),
          status == FF_OK ? "" : t->err.message,
          is_before  ? "before"
          : is_after ? "after"
@@ -144,14 +90,14 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
 
     stage_init(&stage);
     scenario->given(t, &stage);
-    arm(n, all_after);
+    heap_arm(n, all_after);
     status = scenario->act(t, &stage);
-    disarm();
+    heap_disarm();
     now = dump_of(t, stage.ns);
     check_truth(t, scenario, n, clean, status, now);
     applied = strcmp(now, clean->before) != 0 && !(scenario->flags & MANY);
     if (applied && (scenario->flags & AGAIN_CHANGES))
-        return atomic_load(&failures) > 0;
+        return heap_failed();
     status = scenario->act(t, &stage);
     if (status != (applied ? scenario->again : FF_OK))
         FAIL(t, "%s, allocation %lld: the repeat answered %s: %s", scenario->name, n,
@@ -159,7 +105,7 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
     if ((!clean->undone || strcmp(now, clean->undone) != 0) &&
         strcmp(dump_of(t, stage.ns), clean->after) != 0)
         FAIL(t, "%s, allocation %lld: the repeat left another state", scenario->name, n);
-    return atomic_load(&failures) > 0;
+    return heap_failed();
 }
 
 static void sweep_scenario(struct test *t, void *ctx, const struct scenario *scenario)
@@ -236,17 +182,17 @@ static void crowd_once(struct test *t, long long n, bool all_after, bool *ret_hi
     ff_status status;
 
     stage_init(&stage);
-    arm(n, all_after);
+    heap_arm(n, all_after);
     status = submit_crowd(t, &stage);
-    *ret_hit = atomic_load(&failures) > 0;
-    disarm();
+    *ret_hit = heap_failed();
+    heap_disarm();
     if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
         FAIL(t, "submit crowd, allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
     EXPECT_OK(t, submit_crowd(t, &stage));
-    arm(n, all_after);
+    heap_arm(n, all_after);
     status = claim_crowd(t, &stage);
-    *ret_hit = *ret_hit || atomic_load(&failures) > 0;
-    disarm();
+    *ret_hit = *ret_hit || heap_failed();
+    heap_disarm();
     if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
         FAIL(t, "claim crowd, allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
 }
@@ -297,10 +243,10 @@ static void opening(struct test *t)
             struct ff_client *client = NULL;
             ff_status status;
 
-            arm(n, all_after);
+            heap_arm(n, all_after);
             status = whole_life(t, &client);
-            hit = atomic_load(&failures) > 0;
-            disarm();
+            hit = heap_failed();
+            heap_disarm();
             if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
                 FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
             if (status != FF_OK && !client)
@@ -329,10 +275,10 @@ static bool remote_once(struct test *t, struct ff_client *remote, long long n, c
         items[i] = submission();
         items[i].input = (struct ff_str){input, LARGE};
     }
-    arm(n, true);
+    heap_arm(n, true);
     status = ff_submit(remote, items, LARGE_COUNT, results, &t->err);
-    hit = atomic_load(&failures) > 0;
-    disarm();
+    hit = heap_failed();
+    heap_disarm();
     if (status != FF_OK && status != FF_NO_MEMORY && status != FF_OUTCOME_UNKNOWN)
         FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
     for (size_t i = 0; status == FF_OK && i < LARGE_COUNT; i++)
@@ -348,18 +294,63 @@ static void remote_bulk(struct test *t)
     size_t sites = 0;
 
     input[0] = input[LARGE - 1] = '"';
-    mine = true;
-    atomic_store(&only_mine, true);
+    heap_only_mine(true);
     EXPECT_OK(t, ff_open(t->store->below, NULL, &t->client, &t->err));
     for (long long n = 1; remote_once(t, remote, n, input); n++)
         sites++;
-    atomic_store(&only_mine, false);
+    heap_only_mine(false);
+    (void)printf("# %zu failed allocations\n", sites);
+}
+
+/* ---- the log ---- */
+
+static ff_status follow_once(struct test *t)
+{
+    struct ff_event_list page = {0};
+    struct ff_subscription *subscription = NULL;
+    struct ff_delivery delivery = {0};
+    ff_status status = ff_events(t->client, NULL, "start", 10, 0, &page, &t->err);
+
+    ff_answer_free(&page);
+    if (status == FF_OK)
+        status = ff_subscribe(t->client, NULL, "start", &subscription, &t->err);
+    if (status == FF_OK)
+        status = ff_subscription_next(subscription, 5, 1000, &delivery, &t->err);
+    ff_answer_free(&delivery);
+    ff_unsubscribe(subscription);
+    return status;
+}
+
+/* With threads, too: reading the log works, or says that there is no memory; and then it works. */
+static void log_reading(struct test *t)
+{
+    size_t sites = 0;
+
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    for (int i = 0; i < 3; i++)
+        (void)given_completed(t);
+    for (int all_after = 0; all_after < 2; all_after++) {
+        bool hit = true;
+
+        for (long long n = 1; hit; n += n < 8 || is_full_run() ? 1 : 11, sites++) {
+            ff_status status;
+
+            heap_arm(n, all_after);
+            status = follow_once(t);
+            hit = heap_failed();
+            heap_disarm();
+            if (status != FF_OK && status != FF_NO_MEMORY && status != FF_UNAVAILABLE)
+                FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
+            EXPECT_OK(t, follow_once(t));
+        }
+    }
     (void)printf("# %zu failed allocations\n", sites);
 }
 
 const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
+    {"alloc/reading_the_log", TEST_STORE_FILE, log_reading, false},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},
     {"alloc/bulk_through_a_server", TEST_STORE_HTTP, remote_bulk, false},
     {0},
