@@ -28,14 +28,18 @@ static void wait_for_work(struct test *t, struct load *load, int64_t more)
 
 /* ---- by the server ---- */
 
-static void do_to_sessions(struct test *t, const char *function, int64_t times, const char *what)
+/* Whoever is in the middle of something; an engine that is quick is seldom caught at it. Goes on
+ * until batches have been run again, too, if that is what follows. */
+static void do_to_sessions(struct test *t, const char *function, int64_t times, bool reruns,
+                           const char *what)
 {
     struct load *const load = load_start(t, t->url, THREADS, TIMEOUT_MS);
     struct other other;
     long hit = 0;
+    int64_t looks;
 
     other_open(t, &other);
-    for (int64_t i = 0; i < times; i++) {
+    for (looks = 0; hit < times || (reruns && stats_of(t->client).reruns == 0); looks++) {
         wait_for_work(t, load, 2);
         hit += other_says(t, &other,
                           "SELECT count(*) FROM (SELECT %s(pid) FROM pg_stat_activity WHERE "
@@ -43,21 +47,19 @@ static void do_to_sessions(struct test *t, const char *function, int64_t times, 
                           "state <> 'idle' ORDER BY random() LIMIT 1) hit",
                           function);
     }
-    (void)printf("# %ld sessions hit\n", hit);
-    EXPECT(t, hit > times / 4);
+    (void)printf("# %ld sessions hit in %lld looks\n", hit, (long long)looks);
     load_check(t, load, what);
 }
 
 static void sessions_terminated(struct test *t)
 {
-    do_to_sessions(t, "pg_terminate_backend", rounds(80), "sessions terminated");
+    do_to_sessions(t, "pg_terminate_backend", rounds(20), false, "sessions terminated");
 }
 
 /* What a statement_timeout does, at any statement. */
 static void statements_cancelled(struct test *t)
 {
-    do_to_sessions(t, "pg_cancel_backend", rounds(80), "statements cancelled");
-    EXPECT(t, stats_of(t->client).reruns > 0);
+    do_to_sessions(t, "pg_cancel_backend", rounds(20), true, "statements cancelled");
 }
 
 /* ---- on the way ---- */
