@@ -51,6 +51,7 @@ struct ff_server {
     _Atomic size_t at_work; /* requests whose connection is suspended, or that stream */
     _Atomic bool draining, stopping;
     int watch_fd, wake_fd;
+    int quiet_fd; /* listened on before; -1: it still is */
     pthread_t watcher;
     bool has_watcher;
     uint64_t round; /* of hurrying everybody */

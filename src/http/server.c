@@ -308,7 +308,7 @@ ff_status ff_server_new(const struct ff_server_options *options, struct ff_serve
     pthread_mutex_init(&server->lock, NULL);
     ff_list_init(&server->links);
     ff_list_init(&server->streams);
-    server->watch_fd = server->wake_fd = -1;
+    server->watch_fd = server->wake_fd = server->quiet_fd = -1;
     status = keep_options(server, options, reterr);
     if (status == FF_OK)
         status = ff_pool_new("ff-work", FF_HTTP_WORK_THREADS, &server->work, reterr);
@@ -340,8 +340,11 @@ size_t ff_server_drain(struct ff_server *server, int64_t grace_ms)
     const int64_t until_ms = ff_server_mono_ms(server) + grace_ms;
     const MHD_socket fd = MHD_quiesce_daemon(server->daemon);
 
-    if (fd != MHD_INVALID_SOCKET)
-        (void)close(fd);
+    /* Newcomers are refused at once; the number stays taken until nobody looks at it any more. */
+    if (fd != MHD_INVALID_SOCKET) {
+        (void)shutdown(fd, SHUT_RD);
+        server->quiet_fd = fd;
+    }
     server->draining = true;
     ff_watch_wake(server);
     while (server->at_work && ff_server_mono_ms(server) < until_ms)
@@ -355,6 +358,8 @@ void ff_server_free(struct ff_server *server)
         return;
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    if (server->quiet_fd >= 0)
+        (void)close(server->quiet_fd);
     ff_watch_stop(server);
     ff_pool_free(server->health);
     ff_pool_free(server->look);

@@ -350,7 +350,7 @@ static void log_reading(struct test *t)
 const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
-    {"alloc/reading_the_log", TEST_STORE_FILE, log_reading, false},
+    {"alloc/reading_the_log", TEST_STORE_FILE, log_reading, true},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},
     {"alloc/bulk_through_a_server", TEST_STORE_HTTP, remote_bulk, false},
     {0},

@@ -303,7 +303,7 @@ static void play(struct test *t, uint64_t seed, bool timed)
     memset(p, 0, sizeof *p);
     p->t = t;
     p->client = t->client;
-    p->timed = timed;
+    p->timed = p->m.paged = timed;
     ff_prng_init(&p->prng, seed);
     (void)snprintf(p->lane, sizeof p->lane, "g%" PRIu64, seed);
     /* Ids decide who is served first: they are the seed's, too. */
@@ -347,16 +347,21 @@ static void play_many(struct test *t)
     const bool many = t->store->kind == TEST_STORE_MEMORY;
     const unsigned usual = (many ? 300U : 30U) * (is_full_run() ? 7U : 1U);
     const unsigned count = graph_options.count ? graph_options.count : usual;
+    const int64_t rows =
+        graph_options.rows ? graph_options.rows : 3 + (int64_t)(graph_options.seed % 5);
+    const unsigned timed_from = graph_options.rows ? 0 : count - count / 2;
 
+    graph_options.page = 0;
     memset(&met, 0, sizeof met);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     for (unsigned i = 0; i < count; i++) {
         graph_options.now = graph_options.seed + i;
-        if (i == count - count / 2) {
+        if (i == timed_from) {
             expect_reconcilers_idle(t);
-            given_small_pages(t, 3 + (int64_t)(graph_options.seed % 5));
+            graph_options.page = rows;
+            given_small_pages(t, rows);
         }
-        play(t, graph_options.now, i >= count - count / 2);
+        play(t, graph_options.now, i >= timed_from);
     }
     (void)printf("# %u graphs agree, from seed %" PRIu64 " on\n", count, graph_options.seed);
     if (count >= 100)

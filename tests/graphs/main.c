@@ -2,7 +2,8 @@
  *
  * main.c -- runs the cases of this ring, one after the other.
  *
- * ff-graphs [--seed S] [--graphs N] [--loud] [PART-OF-A-NAME...]. Read first: README.md. */
+ * ff-graphs [--seed S] [--graphs N] [--rows N] [--loud] [PART-OF-A-NAME...]. Read first: README.md.
+ */
 #include "graphs.h"
 
 #include "support/others.h"
@@ -37,13 +38,15 @@ static void end(struct test *t)
 {
     others_done();
     if (t->why[0])
-        (void)printf("# to repeat: --seed %" PRIu64 " --graphs 1 --loud\n", graph_options.now);
+        (void)printf("# to repeat: --seed %" PRIu64 " --graphs 1 --rows %" PRId64 " --loud\n",
+                     graph_options.now, graph_options.page);
 }
 
 static int usage(void)
 {
-    (void)fprintf(stderr,
-                  "usage: ff-graphs [--seed S] [--graphs N] [--loud] [PART-OF-A-NAME...]\n");
+    (void)fprintf(
+        stderr,
+        "usage: ff-graphs [--seed S] [--graphs N] [--rows N] [--loud] [PART-OF-A-NAME...]\n");
     return 2;
 }
 
@@ -66,6 +69,8 @@ int main(int argc, char **argv)
             graph_options.seed = strtoull(argv[++at], NULL, 10);
         else if (!strcmp(argv[at], "--graphs") && at + 1 < argc)
             graph_options.count = (unsigned)strtoul(argv[++at], NULL, 10);
+        else if (!strcmp(argv[at], "--rows") && at + 1 < argc)
+            graph_options.rows = strtoll(argv[++at], NULL, 10);
         else if (!strcmp(argv[at], "--loud"))
             graph_options.loud = true;
         else if (argv[at][0] != '-' && wanted_count < sizeof wanted / sizeof wanted[0])

@@ -81,6 +81,7 @@ struct model {
     int revision;
     struct model_item items[ITEMS_MAX];
     int item_first, item_count;
+    bool paged; /* hops come in pages, and a drain may look between two of them */
 };
 
 /* What an engine shows about a flow at rest. */

@@ -111,6 +111,8 @@ static void client_interfere(struct sim *sim, struct client *client)
     word->a = sim_between(sim, STREAM_WORK, 0, 3);
     word->b = (int64_t)sim_below(sim, STREAM_WORK, 3);
     word->bare = sim_percent(sim, STREAM_WORK, 20);
+    if (op == FF_OP_EXECUTION_TAG)
+        sim_hold_tags(sim);
     if (op == FF_OP_LANE_PAUSE) /* more often opened than closed */
         word->a = sim_percent(sim, STREAM_WORK, 35);
     (void)ask_word(sim, &client->actor, word);

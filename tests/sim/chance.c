@@ -318,6 +318,25 @@ static void hold(struct sim *sim)
         model_hold(sim->model, slots, count, sim_between(sim, STREAM_FAULT, 1, 1200) * 1000);
 }
 
+/* Few ask for tags at all: somebody holds the latest ones just when one does. */
+void sim_hold_tags(struct sim *sim)
+{
+    const size_t there = model_slot_count(sim->model, FF_TABLE_TAG);
+    struct model_slot *slots[20];
+    size_t count = 0;
+
+    if (sim->config.sqlite || !sim_mishap(sim, FAULT_HOLD))
+        return;
+    for (size_t back = 0; back < ff_min_size(there, FF_ARRAY_LEN(slots)); back++) {
+        struct model_slot *const slot = model_slot_at(sim->model, FF_TABLE_TAG, there - 1 - back);
+
+        if (slot->row && !slot->holder)
+            slots[count++] = slot;
+    }
+    if (count > 0)
+        model_hold(sim->model, slots, count, sim_between(sim, STREAM_FAULT, 1, 300) * 1000);
+}
+
 static void sleep_node(struct sim *sim, struct node *node)
 {
     const int64_t ms = sim_between(sim, STREAM_FAULT, 50, 40000);

@@ -166,6 +166,7 @@ struct model_end sim_lose(void *ctx, int number, bool saving);
 int64_t sim_pause_us(void *ctx);
 /* What goes wrong by itself, from time to time. */
 void sim_mishaps(struct sim *sim);
+void sim_hold_tags(struct sim *sim);
 
 /* actors.c */
 void sim_actors_new(struct sim *sim);
