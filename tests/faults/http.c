@@ -24,7 +24,7 @@
 
 #include "base/banned.h"
 
-#define TEXT_BYTES   4096
+#define TEXT_BYTES   2048
 #define ANSWER_BYTES 65536
 #define N_MAX        400
 #define PAGE_N_MAX   20 /* a page of the log rests whenever it finds no memory */
