@@ -137,15 +137,16 @@ static void unsupported_op_is_found(struct test *t)
     other_open(t, &other);
     (void)other_says(t, &other,
                      "CREATE FUNCTION @.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-                     "IF NEW.kind = 'poison' THEN RAISE EXCEPTION 'no' USING ERRCODE = '0A000'; "
+                     "IF NEW.kind = 'unheard' THEN RAISE EXCEPTION 'no' USING ERRCODE = '0A000'; "
                      "END IF; RETURN NEW; END $$");
     (void)other_says(t, &other,
                      "CREATE TRIGGER refuse BEFORE INSERT ON @.ff_execution FOR EACH ROW "
                      "EXECUTE FUNCTION @.refuse()");
-    item.kind = "poison";
+    item.kind = "unheard";
     EXPECT_STATUS(t, FF_INTERNAL, when_submitted(t, &item, &submitted));
     (void)given_submitted(t);
     EXPECT_STATUS(t, FF_INTERNAL, when_submitted(t, &item, &submitted));
+    (void)other_says(t, &other, "DROP FUNCTION @.refuse() CASCADE"); /* others come after us */
 }
 
 /* ---- rows that scans find ---- */
