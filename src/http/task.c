@@ -102,6 +102,8 @@ static bool claimed(struct ff_request *request)
     request->drop = claim_drop;
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
+    if (claimed->status == FF_TIMEOUT && request->hurried)
+        return answer_nothing(request); /* hurried between two looks: it has found nothing */
     if (claimed->status != FF_OK)
         return ff_answer_error(request, claimed->status, &claimed->error);
     if (request->gone) {
