@@ -314,20 +314,29 @@ static void explain_join(struct explainer *e, const struct ff_edge_group *group)
             (int)group->skip, (int)group->total);
 }
 
+/* Its id; false: it is no member of a flow. */
+static bool member_of(const struct explainer *e, int64_t *ret_partition, struct ff_uuid *ret_uuid)
+{
+    struct ff_exec_id id;
+
+    if (!e->info->flow_id[0] ||
+        ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, NULL) != FF_OK)
+        return false;
+    *ret_partition = id.partition;
+    *ret_uuid = id.uuid;
+    return true;
+}
+
 /* An end that should have been passed on: normally gone before anybody can look. */
 static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
 {
     struct ff_in_hops_about in = {.limit = HOPS_SHOWN};
     struct ff_value values[FF_SQL_HOPS_ABOUT_PARAMS];
-    struct ff_exec_id id;
     struct ff_read read;
     char at[64];
 
-    if (!e->info->flow_id[0])
+    if (!member_of(e, &in.partition_key, &in.execution_id))
         return FF_OK;
-    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
-    in.partition_key = id.partition;
-    in.execution_id = id.uuid;
     ff_in_hops_about_values(&in, values);
     FF_TRY(ff_api_read(e->client, e->arena, FF_SQL_HOPS_ABOUT, values, FF_SQL_HOPS_ABOUT_PARAMS,
                        &read, reterr));
@@ -353,15 +362,11 @@ static ff_status explain_drains(struct explainer *e, struct ff_error *reterr)
 {
     struct ff_in_drains_about in = {0};
     struct ff_value values[FF_SQL_DRAINS_ABOUT_PARAMS];
-    struct ff_exec_id id;
     struct ff_read read;
     char at[64];
 
-    if (!e->info->flow_id[0])
+    if (!member_of(e, &in.partition_key, &in.execution_id))
         return FF_OK;
-    FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
-    in.partition_key = id.partition;
-    in.execution_id = id.uuid;
     if (!ff_uuid_parse(ff_str_of(e->info->flow_id), &in.flow_id))
         return ff_fail(reterr, FF_INTERNAL, "flow id '%s' is none", e->info->flow_id);
     ff_in_drains_about_values(&in, values);

@@ -351,11 +351,10 @@ static void start_read(struct ff_supervisor *supervisor, int block)
  * saw then may have been cut short by a hint. And once in a while for no reason at all. */
 static bool waiting_may_look(struct ff_supervisor *supervisor, const struct ff_pulse *before)
 {
-    struct ff_pulse *const pulse = &supervisor->pulse;
+    const struct ff_pulse *const pulse = &supervisor->pulse;
     const int64_t mono_ms = ff_engine_mono_ms(supervisor->engine);
     const bool hinted = supervisor->engine->store->facts.dead_rows;
 
-    pulse->news = pulse->claimable != before->claimable;
     if (pulse->claimable == 0 ||
         (!pulse->news && !(hinted && before->news) && mono_ms < supervisor->next_look_mono_ms))
         return false;
@@ -380,6 +379,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .hops = cells[FF_OUT_PULSE_HOPS].as.i64 != 0,
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
     };
+    supervisor->pulse.news = supervisor->pulse.claimable != before.claimable;
     supervisor->missed = false;
     ff_engine_contact(engine, supervisor->pulse.now_ms);
     ff_tail_seen(engine->tail, cells[FF_OUT_PULSE_EVENT_ID].as.i64);

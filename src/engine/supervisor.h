@@ -45,7 +45,7 @@ struct ff_supervisor {
     bool pulsing;
     int64_t next_pulse_mono_ms, next_expiry_mono_ms, next_look_mono_ms;
     struct ff_pulse pulse;
-    bool missed; /* the last one, and somebody has been told */
+    _Atomic bool missed; /* the last one, and somebody has been told */
     int64_t next_reap_mono_ms, next_upkeep_mono_ms;
     struct ff_loop loops[FF_LOOP_COUNT];
     int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
