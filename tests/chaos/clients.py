@@ -5,9 +5,9 @@ import http.client
 import json
 import random
 import threading
-import time
 
 from talk import History, Voice, path_of
+from waits import dawdle
 
 OPEN_MAX = 150  # more than this many accepted and not seen to end: wait
 RECENT_MAX = 200
@@ -73,7 +73,7 @@ class Client:
         while not self.clients.quiet.is_set():
             if self.clients.open() < OPEN_MAX:
                 self.act()
-            time.sleep(self.random.uniform(0, 0.1))
+            dawdle(0, 0.1, self.random)
 
 
 class Submitter(Client):
@@ -172,7 +172,7 @@ class Operator(Client):
                              generation=answer.get("generation") if status == 200 else None)
             if op == "replay" and status == 200:
                 self.clients.note([chosen], replay=True)
-        time.sleep(self.random.uniform(0, 0.4))
+        dawdle(0, 0.4, self.random)
 
 
 class Subscriber(Client):
@@ -199,7 +199,7 @@ class Subscriber(Client):
             except (OSError, http.client.HTTPException, ValueError):
                 self.voice.hang_up()
                 self.restarts += 1
-                time.sleep(self.random.uniform(0.02, 0.2))
+                dawdle(0.02, 0.2, self.random)
 
     def query(self):
         words = ["limit=200"] if not self.sse else []

@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 
+from waits import dawdle, wait_until
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PG_PRIVATE = os.path.join(HERE, "..", "support", "pg-private")
 
@@ -55,12 +57,12 @@ class Postgres:
     def kill(self, sign):
         """Ends the server without a word, and starts it again."""
         os.kill(self.postmaster(), sign)
-        until = time.monotonic() + 60
-        while subprocess.run([PG_PRIVATE, "restart", self.dir], stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            if time.monotonic() > until:
-                raise AssertionError("Postgres does not start again")
-            time.sleep(0.1)
+        if not wait_until(self.starts, 60, 0.1):
+            raise AssertionError("Postgres does not start again")
+
+    def starts(self):
+        return subprocess.run([PG_PRIVATE, "restart", self.dir], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     def kill_backend(self, sign):
         """Killed, one takes all others along; ended, only itself."""
@@ -116,7 +118,7 @@ class Keeper:
             elif not self.stopping:
                 self.chaos.gave_up(self, code)
             if time.monotonic() - began < 1:
-                time.sleep(0.3)
+                dawdle(0.2, 0.4)
 
     def send(self, sign):
         with self.lock:

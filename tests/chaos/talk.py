@@ -11,6 +11,8 @@ import os
 import random
 import time
 
+from waits import dawdle
+
 CALL_TIMEOUT_S = 20
 
 
@@ -88,4 +90,4 @@ class Voice:
                 return 0, None, doubts
             if status not in (0, 503):
                 self.hang_up()
-            time.sleep(random.uniform(0.02, 0.2))
+            dawdle(0.02, 0.2)

@@ -6,9 +6,9 @@ and then it fails, gives back, holds on for too long, or says two things about o
 
 import random
 import sys
-import time
 
 from talk import History, Voice
+from waits import dawdle
 
 TTL_MS = 1500
 MAX = 4
@@ -66,7 +66,7 @@ class Worker:
         elif mood < 0.16:
             self.say("delay", task, delay_ms=100)
         elif mood < 0.20:  # a zombie: it does not know that it has lost its lease
-            time.sleep(TTL_MS / 1000 * random.uniform(0.9, 2))
+            dawdle(0.9 * TTL_MS / 1000, 2 * TTL_MS / 1000)
             self.say("complete", task)
         elif mood < 0.25:  # two results: at most one may count
             self.say("complete", task)
@@ -75,7 +75,7 @@ class Worker:
             if mood < 0.4:
                 self.say("renew", task)
             if mood < 0.5:
-                time.sleep(random.uniform(0, 0.5))
+                dawdle(0, 0.5)
             self.say("complete", task)
 
 
