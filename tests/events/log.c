@@ -81,6 +81,20 @@ static bool write_some(struct writer *w)
            run(w, sql);
 }
 
+/* One transaction: ids, a pause, the end. False: its session went away under it. */
+static bool write_once(struct writer *w)
+{
+    const bool aborts = chance(&w->seed, 10) == 0;
+
+    if (!write_some(w))
+        return false;
+    dawdle((long)chance(&w->seed, chance(&w->seed, 10) ? 8000 : 60000));
+    if (!run(w, aborts ? "ROLLBACK" : "COMMIT"))
+        return false;
+    (*(aborts ? &w->all->aborted : &w->all->committed))++;
+    return true;
+}
+
 static void *writer_main(void *arg)
 {
     struct writer *const w = arg;
@@ -88,17 +102,11 @@ static void *writer_main(void *arg)
     while (!w->all->stop) {
         if (PQstatus(w->conn) != CONNECTION_OK)
             connect_writer(w);
-        if (!write_some(w)) {
-            w->all->lost++;
-            PQfinish(w->conn);
-            w->conn = NULL;
+        if (write_once(w))
             continue;
-        }
-        dawdle((long)chance(&w->seed, chance(&w->seed, 10) ? 8000 : 60000));
-        if (chance(&w->seed, 10) == 0)
-            w->all->aborted += run(w, "ROLLBACK");
-        else
-            w->all->committed += run(w, "COMMIT");
+        w->all->lost++;
+        PQfinish(w->conn);
+        w->conn = NULL;
     }
     PQfinish(w->conn);
     free(w);
