@@ -73,9 +73,13 @@ void ff_group_count(struct ff_edge_group *group, ff_edge_outcome outcome, int32_
     group->version++;
 }
 
+int32_t ff_group_open_edges(const struct ff_edge_group *group)
+{
+    return group->total - group->success - group->fail - group->skip;
+}
+
 bool ff_group_cancels_rest(const struct ff_edge_group *group)
 {
     return group->group_state != FF_GROUP_PENDING && group->policy != FF_JOIN_ALL_OF &&
-           group->on_satisfied == FF_ON_SATISFIED_CANCEL_REMAINING &&
-           group->success + group->fail + group->skip < group->total;
+           group->on_satisfied == FF_ON_SATISFIED_CANCEL_REMAINING;
 }

@@ -22,7 +22,10 @@ ff_group_state ff_group_evaluate(const struct ff_edge_group *group);
 /* Adds one resolved edge, or takes it back with by = -1. Only moves counters. */
 void ff_group_count(struct ff_edge_group *group, ff_edge_outcome outcome, int32_t by);
 
-/* The group has just been decided: are there upstreams that nobody waits for here any more? */
+/* Edges that nobody has resolved. */
+int32_t ff_group_open_edges(const struct ff_edge_group *group);
+/* It has been decided, and whoever has not ended by then is to be cancelled, if nobody else needs
+ * it. edges_asked in store/sql/flow.sql looks for the same. */
 bool ff_group_cancels_rest(const struct ff_edge_group *group);
 
 #endif

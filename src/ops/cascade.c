@@ -198,9 +198,8 @@ static void free_node(struct ff_work *work, struct ff_execution *node)
     (void)ff_execution_event(work, node, FF_EVENT_EXECUTION, FF_EVENT_EXECUTION_UNBLOCKED);
 }
 
-/* The other upstreams of a decided join: group.drain looks which of them nobody needs. */
-static void insert_drain(struct ff_work *work, const struct ff_edge_group *group,
-                         const struct ff_execution *node)
+void ff_drain_insert(struct ff_work *work, const struct ff_edge_group *group,
+                     struct ff_str namespace, struct ff_str instance_tag)
 {
     const struct ff_drain key = {.partition_key = group->partition_key,
                                  .execution_id = group->execution_id,
@@ -209,8 +208,8 @@ static void insert_drain(struct ff_work *work, const struct ff_edge_group *group
 
     drain->flow_id = group->flow_id;
     drain->group_state = group->group_state;
-    drain->namespace = node->namespace;
-    drain->instance_tag = node->instance_tag;
+    drain->namespace = namespace;
+    drain->instance_tag = instance_tag;
     drain->created_at_ms = work->now_ms;
 }
 
@@ -236,8 +235,9 @@ static ff_status decide(struct ff_work *work, const struct ff_flow *flow,
     if (group->group_state != FF_GROUP_PENDING || decision == FF_GROUP_PENDING)
         return FF_OK;
     group->group_state = (int32_t)decision;
-    if (ff_group_cancels_rest(group))
-        insert_drain(work, group, node);
+    if (ff_group_open_edges(group) > 0 && !ff_flow_stops_members(flow) &&
+        (ff_group_cancels_rest(group) || !FF_MUTANT(spared_for_ever)))
+        ff_drain_insert(work, group, node->namespace, node->instance_tag);
     if (ff_state_is_terminal(node->state))
         return FF_OK; /* cancelled or expired while it waited */
     if (!ff_state_is_blocked(node->state))

@@ -46,12 +46,16 @@ FF_MUST_CHECK ff_status ff_member_insert(struct ff_work *work, const struct ff_f
 struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_exec_id from, struct ff_exec_id to,
                                const struct ff_graph_edge *edge, struct ff_uuid flow_id);
 /* One edge into `group` is resolved: counts it and, if that decides the join, frees, skips or
- * cancels the node and marks the other upstreams for cancelling. `node` may be NULL if the join has
+ * cancels the node and has the other upstreams looked at. `node` may be NULL if the join has
  * been decided before. FF_INTERNAL if the node is neither blocked nor ended, which cannot happen.
  */
 FF_MUST_CHECK ff_status ff_group_resolve(struct ff_work *work, const struct ff_flow *flow,
                                          struct ff_edge_group *group, struct ff_execution *node,
                                          ff_edge_outcome outcome, struct ff_error *reterr);
+/* A join needs its open upstreams no more: group.drain looks which of them nobody needs, and one
+ * join or another has asked to cancel. `group` has a version that no drain has seen. */
+void ff_drain_insert(struct ff_work *work, const struct ff_edge_group *group,
+                     struct ff_str namespace, struct ff_str instance_tag);
 
 /* --- members --- */
 

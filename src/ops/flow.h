@@ -114,12 +114,13 @@ struct ff_dispatch_in {
     int32_t kind;
     struct ff_uuid flow_id, cursor, page_end;
     bool last_page, want_leaf;
+    bool ended_early, want_asked; /* perhaps before its own join was decided; it was */
     struct ff_uuid *downstreams;
     bool *decided;        /* by this edge's join: the node need not be held */
     int32_t *generations; /* of downstreams to be reopened; FF_NULL32: not known to be */
     size_t count;
     /* set by need() */
-    struct ff_scan *edges, *groups, *leaf;
+    struct ff_scan *edges, *groups, *leaf, *asked;
 };
 struct ff_dispatch_out {
     bool noop;     /* dispatched before, or gone: nothing was done */
@@ -154,10 +155,10 @@ struct ff_postpone_out {
 
 struct ff_group_drain_in {
     struct ff_drain_key drain;
-    /* learned: the upstreams of this page */
+    /* learned: the upstreams of this page, and of each a join that asked to cancel it */
     bool known, last_page;
     struct ff_uuid cursor;
-    struct ff_uuid *upstreams;
+    struct ff_uuid *upstreams, *askers;
     size_t count;
     /* set by need() */
     struct ff_scan *edges, **needed;

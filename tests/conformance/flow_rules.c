@@ -152,6 +152,32 @@ FF_CONFORMANCE(flow_rules, what_others_need_is_spared)
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
 }
 
+/* It runs on until the last of them lets go of it: decided, although it cancels nobody itself, or
+ * ended before that. */
+FF_CONFORMANCE(flow_rules, what_nobody_needs_any_more_is_cancelled)
+{
+    const struct flow impossible = given_flow(t, "a b c:any d e | a>c b>c b>d e>d");
+    const struct flow let_run = given_flow(t, "a b c:any d:any! e | a>c b>c b>d e>d");
+    const struct flow ended = given_flow(t, "a b c:any d e | a>c b>c b>d e>d");
+    const struct flow *const flows[] = {&impossible, &let_run, &ended};
+
+    for (size_t i = 0; i < 3; i++) {
+        when_node_completed(t, flows[i], "a");
+        WAIT_FLOW(t, flows[i],
+                  "running a:completed b:waiting c:waiting d:waiting_children e:waiting");
+    }
+    when_node_failed(t, &impossible, "e");
+    WAIT_FLOW(t, &impossible, "running a:completed b:cancelled c:waiting d:skipped e:failed");
+    when_node_completed(t, &let_run, "e");
+    WAIT_FLOW(t, &let_run, "running a:completed b:cancelled c:waiting d:waiting e:completed");
+    EXPECT_OK(t, when_cancelled(t, node_id(t, &ended, "d")));
+    WAIT_FLOW(t, &ended, "running a:completed b:cancelled c:waiting d:cancelled e:waiting");
+    for (size_t i = 0; i < 3; i++)
+        EXPECT_TEXT(t, "sibling_quorum_satisfied",
+                    look(t, node_id(t, flows[i], "b"))->cancel_reason);
+    expect_reconcilers_idle(t);
+}
+
 /* --- data --- */
 
 /* D13: an upstream that did not succeed brings nothing; its node keeps its own input. */

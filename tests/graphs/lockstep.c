@@ -303,7 +303,7 @@ static void play(struct test *t, uint64_t seed, bool timed)
     memset(p, 0, sizeof *p);
     p->t = t;
     p->client = t->client;
-    p->timed = p->m.paged = timed;
+    p->timed = timed;
     ff_prng_init(&p->prng, seed);
     (void)snprintf(p->lane, sizeof p->lane, "g%" PRIu64, seed);
     /* Ids decide who is served first: they are the seed's, too. */

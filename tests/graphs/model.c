@@ -93,11 +93,21 @@ static void push(struct model *m, item_kind kind, int node, bool downstream)
         (struct model_item){kind, node, m->nodes[node].generation, downstream};
 }
 
+/* The node needs those no more whom it has not heard of: who else does? In a flow that was
+ * cancelled nobody asks. */
+static void let_go(struct model *m, int node)
+{
+    if (m->nodes[node].counts[OPEN] > 0 && !stops_members(m))
+        push(m, SIBLINGS, node, false);
+}
+
 static void end(struct model *m, int node, node_state how)
 {
     m->nodes[node].state = how;
     m->nodes[node].ends[m->nodes[node].generation] = how;
     push(m, ENDED, node, false);
+    if (m->nodes[node].join == PENDING)
+        let_go(m, node);
 }
 
 static void run_again(struct model *m, int node, bool downstream)
@@ -272,25 +282,11 @@ int model_add_edge(struct model *m, int from, int to)
 
 /* ---- what one item does ---- */
 
-/* How a settling goes: drains at once, drains at last, or as somebody has seen it. */
-typedef enum order { EARLY, LATE, AS_SEEN } order;
-
 struct settling {
     struct model *m;
-    order order;
-    const struct seen *seen; /* AS_SEEN */
-    bool doubt;              /* another order might have led elsewhere */
-    int now;                 /* number of the item that is being followed, from 1 on */
-    int decided[NODES_MAX];  /* the item that decided the join; 0: none of this settling */
-    int ended[NODES_MAX];    /* the item that ended the node */
-    bool waits[NODES_MAX];   /* drains that are looked at again: LATE */
+    const struct seen *seen; /* what somebody has seen, or NULL */
+    bool doubt;              /* some of it might have ended in another way */
 };
-
-static void end_now(struct settling *s, int node, node_state how)
-{
-    end(s->m, node, how);
-    s->ended[node] = s->now;
-}
 
 static void edge_moved(struct settling *s, int node)
 {
@@ -301,17 +297,15 @@ static void edge_moved(struct settling *s, int node)
     if (n->join != PENDING || decision == PENDING)
         return;
     n->join = decision;
-    s->decided[node] = s->now;
-    if (n->policy != ALL_OF && n->cancels_rest && n->counts[OPEN] > 0)
-        push(m, SIBLINGS, node, false);
+    let_go(m, node);
     if (n->state != BLOCKED)
         return;
     if (stops_members(m))
-        end_now(s, node, CANCELLED);
+        end(m, node, CANCELLED);
     else if (decision == SATISFIED)
         n->state = READY;
-    else if (s->order != AS_SEEN || s->seen->nodes[node] != CANCELLED)
-        end_now(s, node, SKIPPED); /* else its cancel was faster, and will be met */
+    else if (!s->seen || s->seen->nodes[node] != CANCELLED)
+        end(m, node, SKIPPED); /* else its cancel was faster, and will be met */
 }
 
 static void tell_ended(struct settling *s, const struct model_item *item)
@@ -360,55 +354,47 @@ static void tell_reopened(struct model *m, const struct model_item *item)
 
 /* ---- siblings ---- */
 
-/* Surely before what happens now: what the first item did, and this one. */
-static bool is_sure(const struct settling *s, int when)
+/* Somebody still waits for it. */
+static bool is_needed(const struct model *m, int node)
 {
-    return s->order != EARLY || when <= 1 || when == s->now;
-}
-
-/* Somebody else still waits for it. EARLY: or might still, if this were done at once. */
-static bool is_needed(const struct settling *s, int node, int not_by)
-{
-    const struct model *const m = s->m;
-
     for (int e = m->nodes[node].first_out; e >= 0; e = m->edges[e].next_out) {
-        const int to = m->edges[e].to;
-        const bool decided = m->nodes[to].join != PENDING && is_sure(s, s->decided[to]);
-        const bool ended = model_has_ended(m->nodes[to].state) && is_sure(s, s->ended[to]);
+        const struct model_node *const to = &m->nodes[m->edges[e].to];
 
-        if (to != not_by && !decided && !ended)
+        if (to->join == PENDING && !model_has_ended(to->state))
             return true;
     }
     return false;
 }
 
-static bool may_cancel(const struct settling *s, int sibling, int join)
+/* A join that was decided without it wants the rest cancelled. */
+static bool is_unwanted(const struct model *m, int node)
 {
-    if (s->order == AS_SEEN)
-        return s->seen->nodes[sibling] == CANCELLED;
-    return !is_needed(s, sibling, join);
+    for (int e = m->nodes[node].first_out; e >= 0; e = m->edges[e].next_out) {
+        const struct model_node *const to = &m->nodes[m->edges[e].to];
+
+        if (m->edges[e].state == OPEN && to->join != PENDING && to->policy != ALL_OF &&
+            to->cancels_rest)
+            return true;
+    }
+    return false;
 }
 
-/* All drains there are, as one: each looks at the graph as it was before the others. */
-static void cancel_siblings(struct settling *s, const bool joins[NODES_MAX])
+/* Its open upstreams are looked at. Who is spared will be looked at again when the next one lets go
+ * of it: so the order makes no difference. */
+static void cancel_siblings(struct settling *s, int node)
 {
     struct model *const m = s->m;
-    bool doomed[NODES_MAX] = {false};
 
-    for (int node = 0; node < m->node_count; node++) {
-        if (!joins[node] || m->nodes[node].join == PENDING)
+    s->doubt = true;
+    for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in) {
+        const int sibling = m->edges[e].from;
+
+        if (m->edges[e].state != OPEN || model_has_ended(m->nodes[sibling].state) ||
+            is_needed(m, sibling) || !is_unwanted(m, sibling))
             continue;
-        for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in) {
-            const int sibling = m->edges[e].from;
-
-            if (m->edges[e].state == OPEN && !model_has_ended(m->nodes[sibling].state) &&
-                may_cancel(s, sibling, node))
-                doomed[sibling] = true;
-        }
+        if (!s->seen || s->seen->nodes[sibling] != SKIPPED)
+            end(m, sibling, CANCELLED); /* else its own join was faster */
     }
-    for (int node = 0; node < m->node_count; node++)
-        if (doomed[node])
-            end_now(s, node, CANCELLED);
 }
 
 /* Whoever lives in a cancelled flow. Those whose join is decided before this comes to them end in
@@ -429,58 +415,28 @@ static void cancel_members(struct model *m)
 
 /* ---- one settling ---- */
 
-static struct model_item take(struct model *m, int at)
-{
-    const struct model_item item = m->items[m->item_first + at];
-
-    memmove(m->items + m->item_first + 1, m->items + m->item_first, (size_t)at * sizeof item);
-    m->item_first++;
-    m->item_count--;
-    return item;
-}
-
-static bool take_drains(struct settling *s, bool joins[NODES_MAX])
-{
-    struct model *const m = s->m;
-    bool found = false;
-
-    for (int i = 0; i < m->item_count; i++) {
-        if (m->items[m->item_first + i].kind != SIBLINGS)
-            continue;
-        joins[take(m, i--).node] = true;
-        found = true;
-    }
-    return found;
-}
-
 static void follow(struct settling *s)
 {
     struct model *const m = s->m;
 
-    for (;;) {
-        bool joins[NODES_MAX] = {false};
-        struct model_item item;
+    while (m->item_count > 0) {
+        const struct model_item item = m->items[m->item_first++];
 
-        if (take_drains(s, s->order == LATE ? s->waits : joins)) {
-            s->doubt = true;
-            if (s->order != LATE)
-                cancel_siblings(s, joins);
-            continue;
-        }
-        if (m->item_count == 0) {
-            if (s->order == LATE)
-                cancel_siblings(s, s->waits);
-            if (m->item_count == 0)
-                return;
-        }
-        item = take(m, 0);
-        s->now++;
-        if (item.kind == ENDED)
+        m->item_count--;
+        switch (item.kind) {
+        case ENDED:
             tell_ended(s, &item);
-        else if (item.kind == REOPENED)
+            break;
+        case REOPENED:
             tell_reopened(m, &item);
-        else
+            break;
+        case SIBLINGS:
+            cancel_siblings(s, item.node);
+            break;
+        case WHOLE_FLOW:
             cancel_members(m);
+            break;
+        }
     }
 }
 
@@ -501,7 +457,7 @@ static void judge_flow(struct model *m)
 
 void model_born(struct model *m, int first_node, int first_edge)
 {
-    struct settling s = {.m = m, .order = EARLY};
+    struct settling s = {.m = m};
 
     for (int i = first_node; i < m->node_count; i++)
         if (m->nodes[i].total == 0)
@@ -517,17 +473,17 @@ void model_born(struct model *m, int first_node, int first_edge)
     }
 }
 
-static struct model copies[2]; /* large; this program has one thread that uses them */
+static struct model copy; /* large; this program has one thread that uses it */
 
 bool model_settle(struct model *m)
 {
-    struct settling early = {.m = &copies[0], .order = EARLY};
+    struct settling s = {.m = &copy};
 
-    copies[0] = *m;
-    follow(&early);
-    if (early.doubt)
+    copy = *m;
+    follow(&s);
+    if (s.doubt)
         return false;
-    *m = copies[0];
+    *m = copy;
     judge_flow(m);
     return true;
 }
@@ -539,21 +495,13 @@ static bool is_dead(node_state state)
 
 const char *model_settle_as(struct model *m, const struct seen *seen)
 {
-    struct settling early = {.m = &copies[0], .order = EARLY};
-    struct settling late = {.m = &copies[1], .order = LATE};
-    struct settling as_seen = {.m = m, .order = AS_SEEN, .seen = seen};
+    struct settling s = {.m = m, .seen = seen};
 
-    copies[0] = *m;
-    copies[1] = *m;
-    follow(&early);
-    follow(&late);
-    follow(&as_seen);
+    follow(&s);
     for (int i = 0; i < m->node_count; i++) {
-        /* A drain that looks before the last page of a hop spares who a later page decides about.
-         */
-        if (!m->paged && is_dead(copies[0].nodes[i].state) && !is_dead(seen->nodes[i]))
+        if (is_dead(m->nodes[i].state) && !is_dead(seen->nodes[i]))
             return "a node lives that must be cancelled or skipped, whatever the order";
-        if (is_dead(seen->nodes[i]) && !is_dead(copies[1].nodes[i].state))
+        if (is_dead(seen->nodes[i]) && !is_dead(m->nodes[i].state))
             return "a node was cancelled or skipped without need";
     }
     judge_flow(m);

@@ -6,11 +6,9 @@
  * memory, no rows, no transactions, no time. An action changes one node, model_settle() follows it
  * through the graph until nothing moves.
  *
- * What follows from one action does not depend on the order in which an engine does it, with two
- * exceptions, and there only between known limits: whether a sibling is cancelled or was still
- * needed at that moment, and whether a waiting node hears first that it is cancelled or that it is
- * to be skipped. For these the model is shown what the engine did (`seen`), and says whether that
- * lies between the earliest and the latest order. */
+ * What follows from one action does not depend on the order in which an engine does it, with one
+ * exception: whether a waiting node hears first that it is cancelled or that it is to be skipped.
+ * For this the model is shown what the engine did (`seen`), and says whether that can be. */
 #ifndef FF_TESTS_GRAPHS_MODEL_H
 #define FF_TESTS_GRAPHS_MODEL_H
 
@@ -81,7 +79,6 @@ struct model {
     int revision;
     struct model_item items[ITEMS_MAX];
     int item_first, item_count;
-    bool paged; /* hops come in pages, and a drain may look between two of them */
 };
 
 /* What an engine shows about a flow at rest. */
@@ -120,8 +117,8 @@ answer model_replay(struct model *m, int node, bool ancestors, bool downstream);
 
 /* ---- settling ---- */
 
-/* Follows everything to its end. False: there is more than one possible end, nothing has been
- * settled, and model_settle_as() must be told which. */
+/* Follows everything to its end. False: there may be more than one, nothing has been settled, and
+ * model_settle_as() must be told which. */
 bool model_settle(struct model *m);
 /* NULL: settled as the engine did. Otherwise why that cannot be. */
 const char *model_settle_as(struct model *m, const struct seen *seen);

@@ -69,31 +69,41 @@ static bool fits_group_from(const struct query *q, const void *any)
            edge_of(q, row->partition_key, uuid_param(q, "execution_id"), row->execution_id);
 }
 
-static bool fits_into(const struct query *q, const void *any)
+static const struct ff_edge_group *join_of(const struct query *q, const struct ff_edge *edge)
+{
+    const struct ff_edge_group key = {.partition_key = edge->partition_key,
+                                      .execution_id = edge->downstream_id};
+
+    return model_row(q->model, FF_TABLE_EDGE_GROUP, &key);
+}
+
+static bool asks_to_cancel(const struct ff_edge_group *join)
+{
+    return join && join->group_state != FF_GROUP_PENDING && join->policy != FF_JOIN_ALL_OF &&
+           join->on_satisfied == FF_ON_SATISFIED_CANCEL_REMAINING;
+}
+
+static bool fits_asked(const struct query *q, const void *any)
 {
     const struct ff_edge *const row = any;
-    const struct ff_value *const outcomes = model_param(q->scan, "outcomes");
-    bool wanted = outcomes->type == FF_VALUE_NULL;
+    const struct ff_edge *const into =
+        edge_of(q, partition_of(q), row->execution_id, uuid_param(q, "downstream_id"));
 
-    for (size_t i = 0; !wanted && i < outcomes->count; i++)
-        wanted = outcomes->as.i64s[i] == row->outcome;
-    return wanted && row->partition_key == partition_of(q) &&
-           ff_uuid_eq(row->downstream_id, uuid_param(q, "downstream_id")) &&
-           ff_uuid_cmp(row->execution_id, uuid_param(q, "after_id")) > 0;
+    return into && into->outcome == FF_EDGE_UNRESOLVED &&
+           row->partition_key == into->partition_key && row->outcome == FF_EDGE_UNRESOLVED &&
+           ff_uuid_cmp(row->execution_id, uuid_param(q, "after_id")) > 0 &&
+           asks_to_cancel(join_of(q, row));
 }
 
 static bool fits_needed(const struct query *q, const void *any)
 {
     const struct ff_edge *const row = any;
-    const struct ff_edge_group key = {.partition_key = row->partition_key,
-                                      .execution_id = row->downstream_id};
-    const struct ff_edge_group *const group = model_row(q->model, FF_TABLE_EDGE_GROUP, &key);
+    const struct ff_edge_group *const join = join_of(q, row);
     const struct ff_execution *const node = execution_of(q, row->partition_key, row->downstream_id);
 
     return row->partition_key == partition_of(q) &&
-           ff_uuid_eq(row->execution_id, uuid_param(q, "execution_id")) &&
-           !ff_uuid_eq(row->downstream_id, uuid_param(q, "downstream_id")) && group &&
-           group->group_state == FF_GROUP_PENDING && node && !ff_state_is_terminal(node->state);
+           ff_uuid_eq(row->execution_id, uuid_param(q, "execution_id")) && join &&
+           join->group_state == FF_GROUP_PENDING && node && !ff_state_is_terminal(node->state);
 }
 
 static bool speaks_against(const struct ff_edge *edge)
@@ -248,7 +258,7 @@ static int64_t by_flow_end(const void *row)
 static const struct scan_rule rules[] = {
     {FF_SQL_EDGES_FROM,         FF_TABLE_EDGE,       fits_from,            model_by_key,   true},
     {FF_SQL_GROUPS_FROM,        FF_TABLE_EDGE_GROUP, fits_group_from,      model_by_key,   true},
-    {FF_SQL_EDGES_INTO,         FF_TABLE_EDGE,       fits_into,            model_by_key,   true},
+    {FF_SQL_EDGES_ASKED,        FF_TABLE_EDGE,       fits_asked,           model_by_key,   true},
     {FF_SQL_SIBLING_NEEDED,     FF_TABLE_EDGE,       fits_needed,          model_by_key,   true},
     {FF_SQL_FAILED_UPSTREAMS,   FF_TABLE_EXECUTION,  fits_failed_upstream, model_by_key,   true},
     {FF_SQL_FAILED_ANCESTORS,   FF_TABLE_EXECUTION,  fits_failed_ancestor, model_by_key,   true},

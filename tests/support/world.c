@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "model/codes.h"
 #include "model/events.h"
+#include "model/join.h"
 #include "model/states.h"
 #include "sql_ids.h"
 
@@ -160,31 +161,44 @@ static bool is_guilty(const struct world *world, struct ff_uuid from, struct ff_
     return false;
 }
 
+static const struct ff_edge_group *join_of(struct world *world, const struct ff_edge *edge)
+{
+    const struct ff_edge_group key = {.partition_key = edge->partition_key,
+                                      .execution_id = edge->downstream_id};
+
+    return world_row(world, FF_TABLE_EDGE_GROUP, &key);
+}
+
 static bool is_open(struct world *world, const struct ff_edge *edge)
 {
     const struct ff_exec_id id = {edge->partition_key, edge->downstream_id};
-    const struct ff_edge_group key = {.partition_key = id.partition, .execution_id = id.uuid};
-    const struct ff_edge_group *const group = world_row(world, FF_TABLE_EDGE_GROUP, &key);
 
-    return group->group_state == FF_GROUP_PENDING &&
+    return join_of(world, edge)->group_state == FF_GROUP_PENDING &&
            !ff_state_is_terminal(world_execution(world, id)->state);
+}
+
+/* Its upstream leads to `node` as well, and its join asks to cancel the rest. */
+static bool is_asked(struct world *world, const struct ff_edge *edge, struct ff_uuid node)
+{
+    const struct ff_edge key = {.partition_key = edge->partition_key,
+                                .execution_id = edge->execution_id,
+                                .downstream_id = node};
+    const struct ff_edge *const into = world_row(world, FF_TABLE_EDGE, &key);
+
+    return into && into->outcome == FF_EDGE_UNRESOLVED && edge->outcome == FF_EDGE_UNRESOLVED &&
+           ff_group_cancels_rest(join_of(world, edge));
 }
 
 static bool edge_fits(struct world *world, const struct ff_scan *scan, const struct ff_edge *edge)
 {
     const struct ff_value *const p = scan->params;
-    bool outcome = scan->block != FF_SQL_EDGES_INTO || p[3].type == FF_VALUE_NULL;
 
     if (scan->block == FF_SQL_EDGES_FROM)
         return ff_uuid_eq(edge->execution_id, p[1].as.uuid) &&
                ff_uuid_cmp(edge->downstream_id, p[2].as.uuid) > 0;
     if (scan->block == FF_SQL_SIBLING_NEEDED)
-        return ff_uuid_eq(edge->execution_id, p[1].as.uuid) &&
-               !ff_uuid_eq(edge->downstream_id, p[2].as.uuid) && is_open(world, edge);
-    for (size_t i = 0; !outcome && i < p[3].count; i++)
-        outcome = p[3].as.i64s[i] == edge->outcome;
-    return outcome && ff_uuid_eq(edge->downstream_id, p[1].as.uuid) &&
-           ff_uuid_cmp(edge->execution_id, p[2].as.uuid) > 0;
+        return ff_uuid_eq(edge->execution_id, p[1].as.uuid) && is_open(world, edge);
+    return ff_uuid_cmp(edge->execution_id, p[2].as.uuid) > 0 && is_asked(world, edge, p[1].as.uuid);
 }
 
 static bool member_fits(const struct world *world, const struct ff_scan *scan,
@@ -235,7 +249,7 @@ static bool flow_fits(struct world *world, const struct ff_scan *scan, const voi
     case FF_SQL_GROUPS_FROM:
         return group_fits(world, scan, row);
     case FF_SQL_EDGES_FROM:
-    case FF_SQL_EDGES_INTO:
+    case FF_SQL_EDGES_ASKED:
     case FF_SQL_SIBLING_NEEDED:
         return edge_fits(world, scan, row);
     case FF_SQL_HOPS_OPEN:
@@ -270,7 +284,7 @@ static ff_table table_of(const struct ff_scan *scan)
     case FF_SQL_PRUNE_WORKERS:
         return FF_TABLE_WORKER;
     case FF_SQL_EDGES_FROM:
-    case FF_SQL_EDGES_INTO:
+    case FF_SQL_EDGES_ASKED:
     case FF_SQL_SIBLING_NEEDED:
         return FF_TABLE_EDGE;
     case FF_SQL_GROUPS_FROM:

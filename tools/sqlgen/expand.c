@@ -267,6 +267,7 @@ static void add_named_code(struct expansion *at, struct arg name)
         {"JOIN_ALL_OF", FF_JOIN_ALL_OF},
         {"JOIN_ANY_OF", FF_JOIN_ANY_OF},
         {"JOIN_QUORUM", FF_JOIN_QUORUM},
+        {"ON_SATISFIED_CANCEL_REMAINING", FF_ON_SATISFIED_CANCEL_REMAINING},
         {"GROUP_PENDING", FF_GROUP_PENDING},
         {"GROUP_SATISFIED", FF_GROUP_SATISFIED},
         {"GROUP_IMPOSSIBLE", FF_GROUP_IMPOSSIBLE},

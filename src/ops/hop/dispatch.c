@@ -43,6 +43,12 @@ static struct ff_edge_group group_key(const struct ff_dispatch_in *in, size_t at
                                   .execution_id = in->downstreams[at]};
 }
 
+static struct ff_edge_group own_group_key(const struct ff_dispatch_in *in)
+{
+    return (struct ff_edge_group){.partition_key = in->hop.id.partition,
+                                  .execution_id = in->hop.id.uuid};
+}
+
 static struct ff_exec_id node_id(const struct ff_dispatch_in *in, size_t at)
 {
     return (struct ff_exec_id){in->hop.id.partition, in->downstreams[at]};
@@ -95,6 +101,21 @@ static void need_leaf(struct ff_work *work, struct ff_dispatch_in *in)
         ff_work_scan(work, FF_SQL_FLOW_BROKEN_LEAF, params, FF_SQL_FLOW_BROKEN_LEAF_PARAMS, 1);
 }
 
+/* The join of the member itself, and whether somebody it waited for is to be looked at. */
+static void need_own_join(struct ff_work *work, struct ff_dispatch_in *in)
+{
+    const struct ff_edge_group own = own_group_key(in);
+    struct ff_value params[FF_SQL_EDGES_ASKED_PARAMS];
+    const struct ff_in_edges_asked asked = {.partition_key = in->hop.id.partition,
+                                            .downstream_id = in->hop.id.uuid};
+
+    ff_work_want(work, FF_TABLE_EDGE_GROUP, &own, in->want_asked ? FF_WANT_LOCK : FF_WANT_READ);
+    if (!in->want_asked)
+        return;
+    ff_in_edges_asked_values(&asked, params);
+    in->asked = ff_work_scan(work, FF_SQL_EDGES_ASKED, params, FF_SQL_EDGES_ASKED_PARAMS, 1);
+}
+
 void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
 {
     const struct ff_flow flow = ff_flow_key(in->flow_id);
@@ -102,6 +123,7 @@ void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
     in->edges = NULL;
     in->groups = NULL;
     in->leaf = NULL;
+    in->asked = NULL;
     need_hops(work, in, in->known ? FF_WANT_LOCK : FF_WANT_READ);
     if (!in->known) {
         need_edges(work, in);
@@ -110,6 +132,8 @@ void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
     ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);
     if (in->want_leaf)
         need_leaf(work, in);
+    if (in->ended_early)
+        need_own_join(work, in);
     for (size_t i = 0; i < in->count; i++) {
         const struct ff_edge edge = edge_key(in, i);
         const struct ff_edge_group group = group_key(in, i);
@@ -129,6 +153,7 @@ static ff_status forget(struct ff_dispatch_in *in)
 {
     in->known = false;
     in->want_leaf = false;
+    in->want_asked = false;
     return FF_AGAIN;
 }
 
@@ -190,6 +215,8 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->downstreams[in->count++] = edge->downstream_id;
     }
     in->last_page = (int64_t)found < page_rows(work, in);
+    in->ended_early = in->last_page && hop->kind == FF_HOP_COMPLETION &&
+                      (hop->outcome == FF_STATE_CANCELLED || hop->outcome == FF_STATE_EXPIRED);
     in->known = true;
     return FF_AGAIN;
 }
@@ -348,6 +375,29 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
     return again ? FF_AGAIN : FF_OK;
 }
 
+/* A node that ended before its join was decided needs nobody any more. A join that is decided later
+ * has its drain see that this node has ended, so looking without its lock misses nobody. */
+static ff_status let_go(struct ff_work *work, struct ff_dispatch_in *in,
+                        const struct ff_outbox *hop, const struct ff_flow *flow)
+{
+    const struct ff_edge_group key = own_group_key(in);
+    struct ff_edge_group *const group =
+        in->ended_early ? ff_work_row(work, FF_TABLE_EDGE_GROUP, &key) : NULL;
+
+    if (!group || group->group_state != FF_GROUP_PENDING || ff_flow_stops_members(flow))
+        return FF_OK;
+    if (!in->asked) {
+        in->want_asked = true;
+        return FF_AGAIN;
+    }
+    if (in->asked->row_count == 0)
+        return FF_OK;
+    ff_work_edit(work, group);
+    group->version++;
+    ff_drain_insert(work, group, hop->namespace, hop->instance_tag);
+    return FF_OK;
+}
+
 /* The member is counted as ended; with the last one the flow ends. */
 static ff_status count_member(struct ff_work *work, struct ff_dispatch_in *in,
                               const struct ff_outbox *hop, struct ff_flow *flow)
@@ -377,8 +427,10 @@ static ff_status advance(struct ff_work *work, struct ff_dispatch_in *in, struct
         FF_TRY(resolve_edges(work, in, hop, flow, out, reterr));
     else
         FF_TRY(reopen_edges(work, in, hop, flow, out, reterr));
-    if (in->last_page && hop->kind == FF_HOP_COMPLETION)
+    if (in->last_page && hop->kind == FF_HOP_COMPLETION) {
+        FF_TRY(let_go(work, in, hop, flow));
         FF_TRY(count_member(work, in, hop, flow));
+    }
     ff_work_edit(work, hop);
     if (in->last_page || FF_MUTANT(dispatched_before_last_page))
         hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);

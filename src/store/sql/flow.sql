@@ -23,23 +23,31 @@ SELECT {{edge_group.columns:g}}
  ORDER BY x.downstream_id
  LIMIT :limit;
 
--- name: edges_into
--- in:   partition_key:i16 downstream_id:uuid after_id:uuid outcomes:i64[]? limit:i64
+-- name: edges_asked
+-- in:   partition_key:i16 downstream_id:uuid after_id:uuid limit:i64
 -- out:  row:edge
--- note: What a node waits for, page by page. `outcomes` null: all edges.
-SELECT {{edge.columns}}
-  FROM ff_edge {{by_index:ff_edge_downstream}}
- WHERE partition_key = :partition_key AND downstream_id = :downstream_id
-   AND execution_id > :after_id
-   AND (:outcomes IS NULL OR outcome {{any:outcomes}})
- ORDER BY execution_id
+-- note: Of the upstreams that a node has not heard of, page by page: the open edges to joins that
+--       have been decided and asked to cancel the rest, its own included. CROSS JOIN makes SQLite
+--       begin with the node.
+SELECT {{edge.columns:y}}
+  FROM ff_edge x {{by_index:ff_edge_downstream}}
+ CROSS JOIN ff_edge y
+  JOIN ff_edge_group g
+    ON g.partition_key = y.partition_key AND g.execution_id = y.downstream_id
+   AND g.group_state <> {{code:GROUP_PENDING}} AND g.policy <> {{code:JOIN_ALL_OF}}
+   AND g.on_satisfied = {{code:ON_SATISFIED_CANCEL_REMAINING}}
+ WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+   AND x.execution_id > :after_id AND x.outcome = {{code:EDGE_UNRESOLVED}}
+   AND y.partition_key = x.partition_key AND y.execution_id = x.execution_id
+   AND y.outcome = {{code:EDGE_UNRESOLVED}}
+ ORDER BY x.execution_id, y.downstream_id
  LIMIT :limit;
 
 -- name: sibling_needed
--- in:   partition_key:i16 execution_id:uuid downstream_id:uuid limit:i64
+-- in:   partition_key:i16 execution_id:uuid limit:i64
 -- out:  row:edge
--- note: Edges of an execution, other than the one given, to nodes that still wait for it: their
---       join is open and they have not ended.
+-- note: Edges of an execution to nodes that still wait for it: their join is open and they have not
+--       ended.
 SELECT {{edge.columns:x}}
   FROM ff_edge x
   JOIN ff_edge_group g
@@ -48,7 +56,6 @@ SELECT {{edge.columns:x}}
   JOIN ff_execution e
     ON e.partition_key = x.partition_key AND e.execution_id = x.downstream_id AND {{alive:e}}
  WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
-   AND x.downstream_id <> :downstream_id
  LIMIT :limit;
 
 -- name: failed_upstreams
