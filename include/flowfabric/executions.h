@@ -89,7 +89,7 @@ struct ff_replay_request {
     const char *input_content_type;
     int64_t deadline_ms;         /* FF_ABSENT_MS */
     int64_t expected_generation; /* FF_ABSENT_MS: any */
-    const char *scope;           /* "self" (default), or "failed_ancestors" of a skipped member */
+    const char *scope;           /* "self" (default), or "failed_ancestors" of a flow's member */
     bool reopen_downstream;      /* members that ran because of it run again, too; those that have
                                     not begun wait again, one that runs goes on with what it has */
 };

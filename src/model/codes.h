@@ -142,11 +142,12 @@ typedef enum ff_hop_kind { FF_HOP_COMPLETION = 0, FF_HOP_REOPEN = 1 } ff_hop_kin
 typedef enum ff_reopen { FF_REOPEN_SKIPPED = 0, FF_REOPEN_DOWNSTREAM = 1 } ff_reopen;
 
 /* execution.flags. */
-#define FF_EXEC_NO_NEW_ATTEMPT  1 /* its flow was cancelled: what would retry ends cancelled */
-#define FF_EXEC_INPUT_ELSEWHERE 2 /* the input is the newest INPUT row of ff_payload */
-#define FF_EXEC_TAGGED          4 /* there are rows in ff_tag; claims look for them only then */
-#define FF_EXEC_INPUT_PASSED    8 /* an edge brings the input: none can be given with a replay */
-#define FF_EXEC_INPUT_SHIFT     8 /* bits 8..13: such an input has at most 2^n bytes */
+#define FF_EXEC_NO_NEW_ATTEMPT  1  /* its flow was cancelled: what would retry ends cancelled */
+#define FF_EXEC_INPUT_ELSEWHERE 2  /* the input is the newest INPUT row of ff_payload */
+#define FF_EXEC_TAGGED          4  /* there are rows in ff_tag; claims look for them only then */
+#define FF_EXEC_INPUT_PASSED    8  /* an edge brings the input: none can be given with a replay */
+#define FF_EXEC_FOLLOWS         16 /* ended; runs again when its join may be satisfied again */
+#define FF_EXEC_INPUT_SHIFT     8  /* bits 8..13: such an input has at most 2^n bytes */
 #define FF_EXEC_INPUT_MASK      63
 
 /* "unknown" for a code this binary does not know. */

@@ -117,7 +117,7 @@ static void run_again(struct model *m, int node, bool downstream)
     if (++n->generation == LIVES_MAX)
         abort();
     n->retries = 0;
-    n->begun = false;
+    n->begun = n->follows = false;
     n->state = n->total == 0 || n->join == SATISFIED ? READY : BLOCKED;
     push(m, REOPENED, node, downstream);
 }
@@ -191,7 +191,7 @@ answer model_may_grow(const struct model *m)
     return m->state == RUNNING ? YES : FLOW_ENDED;
 }
 
-/* Those because of whom a node was skipped: up through everything that was skipped as well. */
+/* Those because of whom a node cannot run: up through everything that cannot run either. */
 static void find_guilty(const struct model *m, int node, bool seen[NODES_MAX],
                         bool guilty[NODES_MAX])
 {
@@ -201,14 +201,15 @@ static void find_guilty(const struct model *m, int node, bool seen[NODES_MAX],
         if (seen[from] || (m->edges[e].state != FAIL && m->edges[e].state != SKIP))
             continue;
         seen[from] = true;
-        if (m->nodes[from].state == SKIPPED)
+        if (m->nodes[from].join == IMPOSSIBLE)
             find_guilty(m, from, seen, guilty);
-        else if (m->nodes[from].state == FAILED || m->nodes[from].state == CANCELLED ||
-                 m->nodes[from].state == EXPIRED)
+        if (m->nodes[from].state == FAILED || m->nodes[from].state == CANCELLED ||
+            m->nodes[from].state == EXPIRED)
             guilty[from] = true;
     }
 }
 
+/* Who cannot run now does as soon as it can. */
 static answer replay_guilty(struct model *m, int node, bool downstream)
 {
     bool seen[NODES_MAX] = {false};
@@ -217,16 +218,17 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
 
     find_guilty(m, node, seen, guilty);
     for (int i = 0; i < m->node_count; i++) {
-        any = any || guilty[i];
-        if (guilty[i] && m->nodes[i].join == IMPOSSIBLE)
-            return DEPENDENCIES;
-    }
-    for (int i = 0; i < m->node_count; i++) {
-        if (guilty[i]) {
+        if (!guilty[i])
+            continue;
+        any = true;
+        if (m->nodes[i].join == IMPOSSIBLE) {
+            m->nodes[i].follows = true;
+        } else {
             m->nodes[i].replays++;
             run_again(m, i, downstream);
         }
     }
+    m->nodes[node].follows = any;
     return any ? YES : DEPENDENCIES;
 }
 
@@ -237,8 +239,7 @@ answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
     if (m->state == FLOW_CANCELLED)
         return FLOW_ENDED;
     if (m->nodes[node].join == IMPOSSIBLE)
-        return ancestors && m->nodes[node].state == SKIPPED ? replay_guilty(m, node, downstream)
-                                                            : DEPENDENCIES;
+        return ancestors ? replay_guilty(m, node, downstream) : DEPENDENCIES;
     m->nodes[node].replays++;
     run_again(m, node, downstream);
     return YES;
@@ -337,7 +338,8 @@ static void take_back(struct model *m, const struct model_item *item, int edge)
     set_edge(m, edge, OPEN, -1);
     child->join = model_judge(child);
     if ((ran_for_it && model_has_ended(child->state)) ||
-        (child->state == SKIPPED && before == IMPOSSIBLE && child->join != before))
+        ((child->state == SKIPPED || child->follows) && before == IMPOSSIBLE &&
+         child->join != before))
         run_again(m, m->edges[edge].to, item->downstream);
     else if (child->state == READY && child->join != SATISFIED)
         child->state = BLOCKED;

@@ -51,6 +51,7 @@ struct model_node {
     node_state state;
     int generation, retries, replays, claims;
     bool begun;        /* this generation has been claimed */
+    bool follows;      /* ended, and runs again as soon as its join allows */
     bool last_attempt; /* its flow was cancelled while it ran */
     node_state ends[LIVES_MAX];
 };

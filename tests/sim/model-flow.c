@@ -120,21 +120,22 @@ static bool fits_failed_upstream(const struct query *q, const void *any)
                edge_of(q, row->partition_key, row->execution_id, uuid_param(q, "downstream_id")));
 }
 
-/* Is there a way down from `from` to `to`, through skipped nodes only? */
+/* Is there a way down from `from` to `to`, through nodes only that cannot run? */
 static bool leads_to(const struct query *q, struct ff_uuid from, struct ff_uuid to)
 {
     const size_t count = model_slot_count(q->model, FF_TABLE_EDGE);
 
     for (size_t i = 0; i < count; i++) {
         const struct ff_edge *const edge = model_slot_at(q->model, FF_TABLE_EDGE, i)->row;
-        const struct ff_execution *below;
+        const struct ff_edge_group *below;
 
         if (!speaks_against(edge) || edge->partition_key != partition_of(q) ||
             !ff_uuid_eq(edge->execution_id, from))
             continue;
-        below = execution_of(q, edge->partition_key, edge->downstream_id);
+        below = join_of(q, edge);
         if (ff_uuid_eq(edge->downstream_id, to) ||
-            (below && below->state == FF_STATE_SKIPPED && leads_to(q, edge->downstream_id, to)))
+            (below && below->group_state == FF_GROUP_IMPOSSIBLE &&
+             leads_to(q, edge->downstream_id, to)))
             return true;
     }
     return false;

@@ -146,16 +146,16 @@ static bool speaks_against(const struct world *world, struct ff_uuid from, struc
     return false;
 }
 
-/* Up through what was skipped. Small graphs: recursion will do. */
+/* Up through what cannot run. Small graphs: recursion will do. */
 static bool is_guilty(const struct world *world, struct ff_uuid from, struct ff_uuid to)
 {
     if (speaks_against(world, from, to))
         return true;
-    for (size_t i = 0; i < world->row_count[FF_TABLE_EXECUTION]; i++) {
-        const struct ff_execution *const e = world->rows[FF_TABLE_EXECUTION][i];
+    for (size_t i = 0; i < world->row_count[FF_TABLE_EDGE_GROUP]; i++) {
+        const struct ff_edge_group *const g = world->rows[FF_TABLE_EDGE_GROUP][i];
 
-        if (e->state == FF_STATE_SKIPPED && speaks_against(world, e->execution_id, to) &&
-            is_guilty(world, from, e->execution_id))
+        if (g->group_state == FF_GROUP_IMPOSSIBLE && speaks_against(world, g->execution_id, to) &&
+            is_guilty(world, from, g->execution_id))
             return true;
     }
     return false;

@@ -198,8 +198,18 @@ static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flo
     say_replayed(work, execution, in);
 }
 
-/* The failed ancestors run again; what was skipped because of them, the one asked for included,
- * follows by itself. */
+/* It cannot run yet: a blocked node with an impossible join might wait for ever. It runs again with
+ * its join, as a skipped one does by itself. */
+static void follow_join(struct ff_work *work, struct ff_execution *execution)
+{
+    if (execution->state == FF_STATE_SKIPPED)
+        return;
+    ff_execution_touch(work, execution);
+    execution->flags |= FF_EXEC_FOLLOWS;
+}
+
+/* The failed ancestors run again; what could not run because of them, the one asked for included,
+ * follows. */
 static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in,
                                    struct ff_flow *flow, struct ff_error *reterr)
 {
@@ -213,13 +223,11 @@ static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in
             in->ancestor_count = 0;
             return FF_AGAIN;
         }
-        if (is_impossible(work, execution))
-            return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
-                           "ancestor '" FF_STR_FMT "' is %s and cannot run either: replay those "
-                           "it depends on first, then it",
-                           FF_STR_ARG(execution->node), ff_state_public_name(execution->state));
         FF_TRY(check_limit(execution, reterr));
-        restart(work, in, flow, execution);
+        if (is_impossible(work, execution))
+            follow_join(work, execution);
+        else
+            restart(work, in, flow, execution);
     }
     return FF_OK;
 }
@@ -243,10 +251,11 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
             in->wants_blame = true;
             return FF_AGAIN;
         }
-        if (!in->failed_ancestors || execution->state != FF_STATE_SKIPPED)
+        if (!in->failed_ancestors)
             return in->scan ? blame(work, in, reterr) : FF_AGAIN;
         if (!in->ancestors)
             return in->scan ? learn_ancestors(work, in, reterr) : FF_AGAIN;
+        follow_join(work, execution);
         return restart_ancestors(work, in, flow, reterr);
     }
     restart(work, in, flow, execution);

@@ -7,7 +7,7 @@
  * each whether a node waits for it, this one included: its join may be open again. One that is
  * needed is spared. Every join it leads to has a drain when it needs it no more, so it is looked at
  * again. The drain is over when its cursor has passed.
- * Read first: docs/internals/cascade.md. Tests: tests/unit/test_cascade.c. */
+ * Read first: docs/internals/cascade.md. Tests: tests/unit/test_sibling.c. */
 #include "base/macros.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"

@@ -290,11 +290,11 @@ static void take_back(struct ff_work *work, const struct link *link)
     link->group->group_state = (int32_t)ff_group_evaluate(link->group);
 }
 
-/* A node that ended because of what is now taken back, or after it and with `downstream`, runs
- * again: where its join says. */
+/* A node that ended because of what is now taken back, or was asked to run again with it, or ended
+ * after it and with `downstream`, runs again: where its join says. */
 static bool reopens(const struct link *link, bool downstream, const struct link_before *before)
 {
-    if (link->node->state == FF_STATE_SKIPPED)
+    if (link->node->state == FF_STATE_SKIPPED || link->node->flags & FF_EXEC_FOLLOWS)
         return before->state == FF_GROUP_IMPOSSIBLE &&
                link->group->group_state != FF_GROUP_IMPOSSIBLE;
     return downstream && before->state == FF_GROUP_SATISFIED &&

@@ -73,8 +73,8 @@ SELECT {{execution.columns:e}}
 -- name: failed_ancestors
 -- in:   partition_key:i16 downstream_id:uuid limit:i64
 -- out:  row:execution
--- note: The executions that a node was skipped for: up through everything skipped, to those that
---       failed, expired or were cancelled by themselves.
+-- note: Why a node cannot run: up through everything that could not run either, those that failed,
+--       expired or were cancelled by themselves.
 WITH RECURSIVE up (id) AS (
     SELECT x.execution_id
       FROM ff_edge x {{by_index:ff_edge_downstream}}
@@ -83,8 +83,8 @@ WITH RECURSIVE up (id) AS (
     UNION
     SELECT x.execution_id
       FROM up
-      JOIN ff_execution s ON s.partition_key = :partition_key AND s.execution_id = up.id
-                         AND s.state = {{state:SKIPPED}}
+      JOIN ff_edge_group g ON g.partition_key = :partition_key AND g.execution_id = up.id
+                          AND g.group_state = {{code:GROUP_IMPOSSIBLE}}
       JOIN ff_edge x {{by_index:ff_edge_downstream}}
         ON x.partition_key = :partition_key AND x.downstream_id = up.id
      WHERE x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}}))
