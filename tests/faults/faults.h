@@ -13,7 +13,8 @@
 #include "support/others.h"
 
 extern const struct plain_case sweep_cases[], alloc_cases[], lock_cases[], cut_cases[],
-    outage_cases[], http_cases[], sqlite_cases[], kill_cases[], storm_cases[], poison_cases[];
+    outage_cases[], http_cases[], sqlite_cases[], kill_cases[], storm_cases[], poison_cases[],
+    audit_cases[];
 
 struct ff_fault;
 /* Opens t->client over a store that fails as it is told; `options` but for the store. Returns the

@@ -14,8 +14,8 @@
 #include "base/banned.h"
 
 static const struct plain_case *const tables[] = {
-    sweep_cases, storm_cases,  alloc_cases, http_cases,   lock_cases,
-    cut_cases,   sqlite_cases, kill_cases,  poison_cases, outage_cases};
+    sweep_cases,  storm_cases, alloc_cases,  http_cases,  lock_cases,  cut_cases,
+    sqlite_cases, kill_cases,  poison_cases, audit_cases, outage_cases};
 
 static void let_go(struct test *t)
 {
