@@ -228,12 +228,15 @@ static void test_sqlgen__states_and_events_come_from_their_lists(void **state)
     put(tree, "sql/a.sql",
         "-- name: one\n-- out: cells n:i64\n"
         "SELECT 1 FROM ff_execution e WHERE {{claimable:e}} OR {{terminal}}\n"
+        " OR {{begun}} OR {{begun:e}}\n"
         " OR e.state = {{state:ACTIVE}} OR e.state IN ({{states:ACTIVE,RECLAIMABLE}})\n"
         " OR e.state IN ({{public:delayed}}) OR 1 = {{event:completion}} OR 2 = "
         "{{event:lease.expired}}\n"
         " OR {{event_case:log:e.kind}} = 'reset' OR {{public_case:e.state}} = 'waiting';\n");
     assert_int_equal(0, run(tree));
     assert_made(tree, "e.state <= 19 OR state >= 90");
+    assert_contains(tree->out, "OR (started_at_ms IS NOT NULL OR finished_at_ms IS NOT NULL) OR "
+                               "(e.started_at_ms IS NOT NULL OR e.finished_at_ms IS NOT NULL)");
     assert_contains(tree->out, "e.state = 50 OR e.state IN (50, 19) OR e.state IN (20, 21, 22)");
     assert_contains(tree->out, "OR 1 = 1 OR 2 = 3 OR CASE e.kind WHEN 1 THEN 'reset' END");
     assert_contains(tree->out, "CASE e.state WHEN 10 THEN 'waiting' WHEN 11");

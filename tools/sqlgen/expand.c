@@ -76,15 +76,19 @@ static void add_any(struct expansion *at, struct arg name)
     buf_adds(at->out, at->dialect == SQLITE ? "))" : ")");
 }
 
+/* "alias." or nothing. */
+static void add_alias(struct expansion *at, struct arg alias)
+{
+    buf_add(at->out, alias.text, alias.len);
+    buf_adds(at->out, alias.len ? "." : "");
+}
+
 static void add_columns(struct expansion *at, const struct table *table, struct arg alias)
 {
     for (size_t i = 0; i < table->col_count; i++) {
         if (i)
             buf_adds(at->out, ", ");
-        if (alias.len) {
-            buf_add(at->out, alias.text, alias.len);
-            buf_adds(at->out, ".");
-        }
+        add_alias(at, alias);
         buf_adds(at->out, table->cols[i].name);
     }
 }
@@ -118,6 +122,16 @@ static void code_range(struct arg set, bool inside, int *ret_low, int *ret_high)
     }
 }
 
+/* Some attempt of an execution has begun, or it ended without one. */
+static void add_begun(struct expansion *at, struct arg alias)
+{
+    buf_adds(at->out, "(");
+    add_alias(at, alias);
+    buf_adds(at->out, "started_at_ms IS NOT NULL OR ");
+    add_alias(at, alias);
+    buf_adds(at->out, "finished_at_ms IS NOT NULL)");
+}
+
 /* One comparison, the same text wherever it is used: only then do partial indexes match. A list
  * would cost SQLite a temporary tree for every row it checks. */
 static void add_set(struct expansion *at, struct arg set, struct arg alias)
@@ -126,10 +140,7 @@ static void add_set(struct expansion *at, struct arg set, struct arg alias)
 
     code_range(set, true, &low, &high);
     code_range(set, false, &other_low, &other_high);
-    if (alias.len) {
-        buf_add(at->out, alias.text, alias.len);
-        buf_adds(at->out, ".");
-    }
+    add_alias(at, alias);
     if (high < other_low)
         buf_addf(at->out, "state <= %d", high);
     else if (low > other_high)
@@ -317,6 +328,8 @@ static bool expand_code(struct expansion *at, struct arg word, struct arg arg)
 
     if (arg_is(word, "claimable") || arg_is(word, "alive") || arg_is(word, "terminal"))
         add_set(at, word, arg);
+    else if (arg_is(word, "begun"))
+        add_begun(at, arg);
     else if (arg_is(word, "state"))
         add_state(at, arg, &is_first);
     else if (arg_is(word, "states"))

@@ -213,9 +213,7 @@ SELECT {{flow.columns:f}}
    AND (:states IS NULL OR f.state {{any:states}})
    AND (:started IS NULL
         OR :started = CASE WHEN EXISTS (SELECT 1 FROM ff_execution e
-                                         WHERE e.flow_id = f.flow_id
-                                           AND (e.started_at_ms IS NOT NULL
-                                                OR e.finished_at_ms IS NOT NULL))
+                                         WHERE e.flow_id = f.flow_id AND {{begun:e}})
                            THEN 1 ELSE 0 END)
  ORDER BY f.created_at_ms DESC, f.flow_id DESC
  LIMIT :limit;
@@ -225,8 +223,7 @@ SELECT {{flow.columns:f}}
 -- out:  cells state:i64 count:i64 started:i64
 -- note: Members by state, and how many of them have ever begun or ended.
 SELECT state, count(*) AS count,
-       count(CASE WHEN started_at_ms IS NOT NULL OR finished_at_ms IS NOT NULL THEN 1 END)
-           AS started
+       count(CASE WHEN {{begun}} THEN 1 END) AS started
   FROM ff_execution
  WHERE flow_id = :flow_id
  GROUP BY state
