@@ -23,9 +23,9 @@ FF_CONFORMANCE_SLOW(event_retention, old_events_are_a_gap)
     const struct ff_options options = {.size = sizeof options, .event_retention_ms = 1000};
     const struct ff_event_list *old;
 
-    given_options(t, &options);
     (void)given_completed(t);
-    old = page(t, NULL, "start", 1);
+    old = page(t, NULL, "start", 1); /* before anybody forgets */
+    given_reopened(t, &options);
     EXPECT_OK(t, ff_restored(t->url, &t->err));
     (void)given_completed(t);
     WAIT_UNTIL(t, is_gap(t, old->items[0].cursor));

@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-#define LONG_MS 20000
+#define LONG_MS 60000
 
 static const struct ff_info *when_waited(struct test *t, const char *id, int64_t wait_ms)
 {

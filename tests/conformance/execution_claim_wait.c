@@ -6,17 +6,19 @@
  */
 #include "support/domain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
 
-#define LONG_MS 30000 /* nobody waits so long: the task comes first */
+#define MANY    4
+#define LONG_MS 60000 /* nobody waits so long: the task comes first */
 
 struct waiter {
     struct ff_claim_request request;
     size_t client; /* 0: the test's own, 1: the first other */
     struct held held;
-    bool got;
+    _Atomic bool got; /* set when `held` is */
 };
 
 static void wait_for_work(struct test *t, size_t index, void *ctx)
@@ -173,25 +175,40 @@ FF_CONFORMANCE_SLOW(execution_claim_wait, is_woken_by_a_lapse)
     EXPECT(t, waiter->held.epoch > held.epoch);
 }
 
-FF_CONFORMANCE_SLOW(execution_claim_wait, one_submit_serves_one_of_many)
+static int64_t served(const struct waiter *waiters)
 {
-    struct waiter *const waiters = keep(t, 4 * sizeof *waiters);
-    struct test_thread *threads[4];
-    int got = 0;
+    int64_t got = 0;
 
-    for (size_t i = 0; i < 4; i++) {
-        waiters[i].request = claim_request();
-        waiters[i].request.wait_ms = 4000;
-        waiters[i].request.worker_instance_id = i ? "waiting-too" : "waiter";
-        threads[i] = start_thread(t, wait_for_work, i, waiters);
-    }
-    WAIT_UNTIL(t, is_seen(t, "waiter"));
-    (void)given_submitted(t);
-    for (size_t i = 0; i < 4; i++) {
-        join_thread(t, threads[i]);
+    for (size_t i = 0; i < MANY; i++)
         got += waiters[i].got;
+    return got;
+}
+
+/* All of them are woken, perhaps; the others go on waiting, and each is served in its turn. */
+FF_CONFORMANCE(execution_claim_wait, one_submit_serves_one_of_many)
+{
+    struct waiter *const waiters = keep(t, MANY * sizeof *waiters);
+    struct test_thread *threads[MANY];
+
+    for (size_t i = 0; i < MANY; i++) {
+        char *const instance = keep(t, 16);
+
+        (void)snprintf(instance, 16, "waiter-%zu", i);
+        waiters[i].request = claim_request();
+        waiters[i].request.wait_ms = LONG_MS;
+        waiters[i].request.worker_instance_id = instance;
+        threads[i] = start_thread(t, wait_for_work, i, waiters);
+        WAIT_UNTIL(t, is_seen(t, instance));
     }
-    EXPECT_INT(t, 1, got);
+    for (int64_t i = 1; i <= MANY; i++) {
+        const struct name name = given_submitted(t);
+
+        WAIT_UNTIL(t, served(waiters) >= i);
+        EXPECT_INT(t, i, served(waiters));
+        EXPECT_STATE(t, name.id, "active");
+    }
+    for (size_t i = 0; i < MANY; i++)
+        join_thread(t, threads[i]);
 }
 
 /* ---- asking again ---- */

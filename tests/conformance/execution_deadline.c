@@ -9,6 +9,8 @@
 
 #include "base/banned.h"
 
+#define ENOUGH_MS 5000 /* to claim it and say something about it, on a slow machine, too */
+
 static struct name given_deadline(struct test *t, int64_t deadline_ms)
 {
     struct ff_submission s = submission();
@@ -34,7 +36,7 @@ FF_CONFORMANCE_SLOW(execution_deadline, ends_what_waits_without_an_attempt)
 
 FF_CONFORMANCE_SLOW(execution_deadline, ends_what_runs)
 {
-    const struct name name = given_deadline(t, 2500); /* time enough to claim it */
+    const struct name name = given_deadline(t, ENOUGH_MS);
     const struct held held = given_claimed_next(t);
 
     EXPECT_INT(t, look(t, name.id)->deadline_at_ms, held.deadline_at_ms);
@@ -66,7 +68,7 @@ FF_CONFORMANCE_SLOW(execution_deadline, ends_what_waits_for_a_retry)
     struct ff_submission s = submission();
     struct held held;
 
-    s.deadline_ms = 2500;
+    s.deadline_ms = ENOUGH_MS;
     s.policy = &p;
     (void)given(t, &s);
     held = given_claimed_next(t);
@@ -82,7 +84,7 @@ FF_CONFORMANCE_SLOW(execution_deadline, ends_what_waits_to_be_reclaimed)
     struct ff_claim_request r = claim_request();
     struct held held;
 
-    s.deadline_ms = 8000;
+    s.deadline_ms = 3 * ENOUGH_MS;
     s.policy = &p;
     (void)given(t, &s);
     r.lease_ttl_ms = 100;
@@ -129,7 +131,7 @@ FF_CONFORMANCE_SLOW(execution_deadline, comes_before_a_retry)
 
     /* Both the lease and the deadline have passed when a timer looks for the first time. */
     given_options(t, &quiet);
-    s.deadline_ms = 2500;
+    s.deadline_ms = ENOUGH_MS;
     (void)given(t, &s);
     r.lease_ttl_ms = 100;
     held = given_claim(t, &r);

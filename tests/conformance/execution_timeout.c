@@ -9,6 +9,8 @@
 
 #include "base/banned.h"
 
+#define ENOUGH_MS 5000 /* to say something before it is over, on a slow machine, too */
+
 static struct ff_policy_spec timeout_policy(int64_t timeout_ms, int32_t max_retries)
 {
     struct ff_policy_spec p = retry_policy(max_retries, 3600000);
@@ -19,7 +21,7 @@ static struct ff_policy_spec timeout_policy(int64_t timeout_ms, int32_t max_retr
 
 FF_CONFORMANCE_SLOW(execution_timeout, ends_the_attempt_under_a_live_lease)
 {
-    const struct ff_policy_spec p = timeout_policy(1500, 1);
+    const struct ff_policy_spec p = timeout_policy(ENOUGH_MS, 1);
     const struct held held = given_claimed_with(t, &p, 30000);
     const struct ff_info *info;
 
@@ -36,7 +38,7 @@ FF_CONFORMANCE_SLOW(execution_timeout, ends_the_attempt_under_a_live_lease)
     EXPECT_EVENTS(t, held.id, "acquired expired");
     EXPECT(t, attempts(t, held.id)->items[0].ended_at_ms -
                       attempts(t, held.id)->items[0].started_at_ms >=
-                  1500);
+                  ENOUGH_MS);
     EXPECT_STATUS(t, FF_STALE_LEASE, when_completed(t, &held, NULL));
 }
 
@@ -67,12 +69,12 @@ FF_CONFORMANCE_SLOW(execution_timeout, next_attempt_has_all_its_time)
 /* What was spent before giving back counts: the attempt is the same. */
 FF_CONFORMANCE_SLOW(execution_timeout, resumed_attempt_has_only_the_rest)
 {
-    const struct ff_policy_spec p = timeout_policy(6000, 0);
+    const struct ff_policy_spec p = timeout_policy(2 * ENOUGH_MS, 0);
     struct held held = given_claimed_with(t, &p, 60000);
     const struct ff_attempt_list *all;
     int64_t first_ms, second_ms;
 
-    WAIT_UNTIL(t, store_now_ms(t) >= look(t, held.id)->lease_acquired_at_ms + 4500);
+    WAIT_UNTIL(t, store_now_ms(t) >= look(t, held.id)->lease_acquired_at_ms + ENOUGH_MS);
     EXPECT_OK(t, when_released(t, &held, NULL));
     held = given_claimed_next(t);
     given_lapsed(t, &held);
@@ -80,8 +82,8 @@ FF_CONFORMANCE_SLOW(execution_timeout, resumed_attempt_has_only_the_rest)
     EXPECT_INT(t, 2, (int64_t)all->count);
     first_ms = all->items[0].ended_at_ms - all->items[0].started_at_ms;
     second_ms = all->items[1].ended_at_ms - all->items[1].started_at_ms;
-    EXPECT(t, first_ms + second_ms >= 6000);
-    EXPECT(t, second_ms < 6000);
+    EXPECT(t, first_ms + second_ms >= 2 * ENOUGH_MS);
+    EXPECT(t, second_ms < 2 * ENOUGH_MS);
 }
 
 FF_CONFORMANCE_SLOW(execution_timeout, applies_under_reclaim_too)

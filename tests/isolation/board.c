@@ -22,7 +22,7 @@
 
 #define ARENA_BYTES (64 << 20)
 #define STEPS_MAX   500
-#define SLOW_MS     20000 /* a call that neither ends nor waits for a lock */
+#define SLOW_MS     60000 /* a call that neither ends nor waits for a lock */
 
 /* --- texts --- */
 

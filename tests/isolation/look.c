@@ -14,7 +14,7 @@
 
 #include "base/banned.h"
 
-#define READ_MS    20000
+#define READ_MS    60000
 #define EVENTS_MAX 200
 
 static bool is_time(const struct ff_col *col)

@@ -13,7 +13,7 @@
 #include <libpq-fe.h>
 #include <stdbool.h>
 
-#define CALL_MS 20000
+#define CALL_MS 60000
 
 int64_t now_ms(void); /* monotonic */
 

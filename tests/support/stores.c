@@ -19,7 +19,8 @@
 #include "base/banned.h"
 
 #define SCHEMAS_MAX     64
-#define SERVER_GRACE_MS 10000
+#define SERVER_GRACE_MS 60000
+#define BUSY_MS         60000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_dir[64]; /* made when FF_TEST_TMP does not say where */
@@ -232,7 +233,7 @@ static long sqlite_rows(const char *path, const char *sql)
     long rows = -1;
 
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_busy_timeout(db, 10000) == SQLITE_OK &&
+        sqlite3_busy_timeout(db, BUSY_MS) == SQLITE_OK &&
         sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW)
         rows = (long)sqlite3_column_int64(stmt, 0);
@@ -284,7 +285,7 @@ static bool sqlite_future(const struct test_store *store, bool fits)
         (void)snprintf(name, sizeof name, "%s", store->path);
     future_sql("", fits, sql, sizeof sql);
     ok = sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, NULL) == SQLITE_OK &&
-         sqlite3_busy_timeout(db, 10000) == SQLITE_OK &&
+         sqlite3_busy_timeout(db, BUSY_MS) == SQLITE_OK &&
          sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
     if (!ok)
         (void)fprintf(stderr, "%s\n", db ? sqlite3_errmsg(db) : "no memory");

@@ -16,7 +16,7 @@
 #include "base/banned.h"
 
 #define POLL_MS        4
-#define CLOSE_GRACE_MS 10000
+#define CLOSE_GRACE_MS 60000
 
 struct kept {
     struct kept *next;
