@@ -11,10 +11,12 @@
 
 #include "base/banned.h"
 
-#define CROWD 100
+#define CROWD     100
+#define FOLLOWERS 250  /* more than the server of the tests has connections */
+#define TTL_MS    3000 /* longer than a slow machine keeps a thread waiting */
 
 /* E01, F45: who held it, who holds it now, and who took it away. */
-FF_CONFORMANCE_SLOW(event_subscribe, lease_events_say_everything)
+FF_CONFORMANCE_SLOW(event_subscribe, f45_lease_events_say_everything)
 {
     const char *const kind = "lease";
     const struct ff_event_filter filter = events_of_kind(&kind);
@@ -26,7 +28,7 @@ FF_CONFORMANCE_SLOW(event_subscribe, lease_events_say_everything)
 
     given_options(t, &options);
     sub = given_subscribed(t, &filter, NULL);
-    held = given_claimed_with(t, &p, 400);
+    held = given_claimed_with(t, &p, TTL_MS);
     event = next_event(t, sub);
     EXPECT_TEXT(t, "acquired", event->type);
     EXPECT_TEXT(t, held.id, event->execution_id);
@@ -35,7 +37,7 @@ FF_CONFORMANCE_SLOW(event_subscribe, lease_events_say_everything)
     EXPECT_TEXT(t, WORKER, event->worker_id);
     EXPECT_TEXT(t, INSTANCE, event->worker_instance_id);
     EXPECT_TEXT(t, "default", event->ns);
-    EXPECT_OK(t, when_renewed(t, &held, 400));
+    EXPECT_OK(t, when_renewed(t, &held, TTL_MS));
     EXPECT_TEXT(t, "renewed", next_event(t, sub)->type);
     event = next_event(t, sub);
     EXPECT_TEXT(t, "expired", event->type);
@@ -60,7 +62,7 @@ FF_CONFORMANCE_SLOW(event_subscribe, lease_events_say_everything)
 }
 
 /* F41: whatever partition an execution is in. E02: each completion once, a burst whole. */
-FF_CONFORMANCE(event_subscribe, burst_of_all_partitions_arrives_once_each)
+FF_CONFORMANCE(event_subscribe, f41_burst_of_all_partitions_arrives_once_each)
 {
     const char *const kind = "completion";
     const struct ff_event_filter filter = events_of_kind(&kind);
@@ -95,7 +97,7 @@ FF_CONFORMANCE(event_subscribe, burst_of_all_partitions_arrives_once_each)
 }
 
 /* F42: the cursor of any event goes on behind it. */
-FF_CONFORMANCE(event_subscribe, goes_on_behind_the_cursor_it_is_given)
+FF_CONFORMANCE(event_subscribe, f42_goes_on_behind_the_cursor_it_is_given)
 {
     const char *const kind = "completion";
     const struct ff_event_filter filter = events_of_kind(&kind);
@@ -145,7 +147,7 @@ FF_CONFORMANCE(event_subscribe, from_now_begins_with_the_call)
 }
 
 /* E05, F44: namespaces and instance tags keep tenants apart, for members of flows too. */
-FF_CONFORMANCE(event_subscribe, filters_keep_tenants_apart)
+FF_CONFORMANCE(event_subscribe, f44_filters_keep_tenants_apart)
 {
     const char *const kind = "completion";
     const struct ff_tag_pair blue = {"instance", "blue"}, green = {"instance", "green"};
@@ -258,18 +260,18 @@ FF_CONFORMANCE(event_subscribe, closing_the_client_ends_it)
     given_reopened(t, NULL);
 }
 
-/* F46: many followers do not use up the connections others need. */
-FF_CONFORMANCE(event_subscribe, crowd_needs_no_connections)
+/* F46: many followers do not use up the connections others need: there are not that many. */
+FF_CONFORMANCE(event_subscribe, f46_crowd_needs_no_connections)
 {
     const char *const kind = "completion";
     const struct ff_event_filter filter = events_of_kind(&kind);
-    struct ff_subscription *subs[CROWD];
+    struct ff_subscription *subs[FOLLOWERS];
     struct name name;
 
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < FOLLOWERS; i++)
         subs[i] = given_subscribed(t, &filter, NULL);
     name = given_completed(t);
-    for (int i = 0; i < CROWD; i++)
+    for (int i = 0; i < FOLLOWERS; i++)
         EXPECT_TEXT(t, name.id, next_event(t, subs[i])->execution_id);
 }
 
