@@ -67,13 +67,17 @@ static void ranges(struct test *t)
 /* What waits for it is still delivered; then it hears what is gone, and where the log goes on. */
 static void stays_behind(struct test *t)
 {
-    struct tally tally = {.ids = ids_new(t)};
-    struct ff_subscription *sub;
+    const struct ff_options forgetful = {.size = sizeof forgetful, .event_retention_ms = OLD_MS};
+    struct tally tally = {.ids = ids_new(t)}, read = {.ids = ids_new(t)};
+    struct ff_subscription *sub, *quick;
     char oldest[FF_CURSOR_BYTES];
 
-    given_forgetful(t, 0);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     sub = given_subscribed(t, NULL, "start");
+    quick = given_subscribed(t, NULL, "start");
     given_events(t, 1000);
+    take_until(t, quick, &read, log_end(t)); /* so the other has as much as may wait for it */
+    (void)another_client(t, &forgetful);
     EXPECT_OK(t, ff_restored(t->url, &t->err));
     (void)given_completed(t);
     WAIT_UNTIL_FOR(t, is_gap(t, "020000000000000001"), 60000);

@@ -251,7 +251,7 @@ static void sixteen_writers(struct test *t)
     finish(t, &r);
     EXPECT_INT(t, 0, r.tally.disconnected);
     EXPECT(t, r.writers->aborted > 20);
-    EXPECT(t, r.missed > r.tally.ids->count / 10);
+    EXPECT(t, r.missed > 100); /* many; how many hangs on how often it gets to look */
 }
 
 /* Is this session among those the horizon waits for? */
@@ -323,14 +323,16 @@ static void foreign_transactions(struct test *t)
     PQfinish(elsewhere);
 }
 
-/* Writers whose backends are ended between their ids and their commit. */
+/* Writers whose backends are ended between their ids and their commit. A writer that is just coming
+ * back is not hit, so this goes on until enough have been. */
 static void terminated_writers(struct test *t)
 {
+    const int64_t until_ms = test_mono_ms() + TEST_WAIT_MS;
     struct run_of r;
     uint64_t seed = 99;
 
     begin(t, &r);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 40 || (r.writers->lost <= 5 && test_mono_ms() < until_ms); i++) {
         follow_for(t, &r, 100);
         (void)other_says(t, &r.other, "SELECT pg_terminate_backend(%d)",
                          (int)r.writers->pids[chance(&seed, WRITERS)]);

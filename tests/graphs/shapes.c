@@ -22,7 +22,9 @@
 #define TASKS   16 /* at a time */
 #define LONG_MS 600000
 #define MOST    10000 /* parents, children, or links of a chain */
-#define FLAT    3.0   /* an edge of the largest costs at most so many of the smallest */
+#define FLAT                                                                                       \
+    6.0 /* an edge of the largest costs at most so many of the smallest: ten if every              \
+         * edge looked at all others, and a machine is never that uneven */
 
 /* ---- making ---- */
 

@@ -63,6 +63,8 @@ bool history_check(struct history *history, char problem[PROBLEM_BYTES]);
  * completion per generation, every accepted word is an attempt. */
 bool history_check_store(struct history *history, struct ff_client *client,
                          char problem[PROBLEM_BYTES]);
+/* How many in the store have not ended. */
+bool history_unfinished(struct ff_client *client, size_t *ret, char problem[PROBLEM_BYTES]);
 /* Operations per second by kind, and the longest wait. */
 void history_print(const struct history *history, const char *name, double seconds);
 
@@ -76,7 +78,9 @@ struct hammer {
     size_t client_count;
     uint64_t seed;
     atomic_bool stop;
-    pthread_mutex_t lock; /* guards the pool */
+    atomic_bool gave_up;          /* a player, over an answer that no rule allows */
+    atomic_size_t said[OP_COUNT]; /* how often it was a yes; a stale word: how often at all */
+    pthread_mutex_t lock;         /* guards the pool */
     char (*pool)[FF_ID_BYTES];
     size_t pool_count;
 };

@@ -233,6 +233,13 @@ static bool count_rows(struct ff_client *client, size_t *ret_all, size_t *ret_un
     return true;
 }
 
+bool history_unfinished(struct ff_client *client, size_t *ret, char problem[PROBLEM_BYTES])
+{
+    size_t all;
+
+    return count_rows(client, &all, ret, problem);
+}
+
 /* `history` is sorted. */
 bool history_check_store(struct history *history, struct ff_client *client,
                          char problem[PROBLEM_BYTES])

@@ -57,6 +57,7 @@ static size_t any(struct game *g, size_t below)
 
 static void wrong(struct game *g, const char *what, const char *id, const char *answer)
 {
+    atomic_store(&g->player->hammer->gave_up, true);
     if (!g->player->problem[0])
         (void)snprintf(g->player->problem, PROBLEM_BYTES, "%s of '%s': %s", what, id, answer);
 }
@@ -102,6 +103,8 @@ static bool note(struct game *g, hammer_op op, const struct hand *about, int64_t
 
     (void)snprintf(record.id, sizeof record.id, "%s", about->id);
     history_add(&g->player->history, &record);
+    if (status == FF_OK || op == OP_STALE)
+        atomic_fetch_add(&g->player->hammer->said[op], 1);
     if (!is_allowed(op, status))
         wrong(g, op_names[op], about->id, ff_status_code(status));
     return status == FF_OK;
