@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import uuid
 
+from serving import DEADLINE_S
+
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
 PG = os.environ.get("FF_TEST_PG")
@@ -24,7 +26,7 @@ class Ff:
         surroundings["FF_STORE"] = self.url
         surroundings.update(env or {})
         done = subprocess.run([FF, *words], input=stdin, env=surroundings, cwd=self.dir.name,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S,
                               check=False)
         out, err = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(code, done.returncode, f"ff {' '.join(words)}\n{out}\n{err}")

@@ -16,7 +16,7 @@ import uuid
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
 PG = os.environ.get("FF_TEST_PG")
-DEADLINE_S = 60
+DEADLINE_S = 120
 
 
 def wait_for(what, condition, seconds=DEADLINE_S):
@@ -241,3 +241,21 @@ def in_thread(function, *args):
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, got
+
+
+def expect_woken_by_hint(server, lane, submit, tries=20):
+    """A claim waits on `server` until submit(); now and then a poll is faster, but not always."""
+    for _ in range(tries):
+        thread, got = in_thread(server.client().post, "/v1/workers/w/claim", {
+            "worker_instance_id": "w", "lanes": [lane], "wait_ms": 60000})
+        wait_for("a waiting claim", lambda: server.client().get(
+            "/v1/stats").json["http"]["waiting_claims"] == 1)
+        before = server.metric("ff_claim_wakeups_total")
+        made = submit()
+        thread.join()
+        told = [task["execution_id"] for task in got[0].json["tasks"]]
+        if told != [made]:
+            raise AssertionError(f"{made} was submitted, {told} was claimed")
+        if server.metric("ff_claim_wakeups_total") > before:
+            return
+    raise AssertionError("claims are woken by polls only")

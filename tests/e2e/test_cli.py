@@ -8,6 +8,7 @@ import unittest
 import uuid
 
 from ff_cli import FF, Ff, OnPostgres, OnSqlite
+from serving import DEADLINE_S
 
 
 class Cli(Ff):
@@ -92,7 +93,7 @@ class Cli(Ff):
         surroundings = dict(os.environ, FF_STORE=self.url)
         done = subprocess.run([FF, "submit", "--bulk", "-", "--json"], input=body,
                               env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=60, check=False)
+                              timeout=DEADLINE_S, check=False)
         self.assertEqual(2, done.returncode)
         return done.stdout.decode(), done.stderr.decode()
 

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+from serving import DEADLINE_S
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 FF = os.environ.get("FF_TEST_FF") or os.path.join(ROOT, "build", "asan", "ff")
 
@@ -33,7 +35,7 @@ class Demo(unittest.TestCase):
                     said += line
                 with open(os.path.join(place, "server.pid"), encoding="ascii") as pid:
                     os.kill(int(pid.read()), signal.SIGKILL)
-                rest, _ = demo.communicate(timeout=60)
+                rest, _ = demo.communicate(timeout=DEADLINE_S)
             self.assertEqual(0, demo.returncode, (said + rest).decode())
             self.assertIn(b"the server has died", rest)
             self.assertIn(b"completed: 5 completed, 1 cancelled", rest)

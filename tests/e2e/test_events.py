@@ -9,7 +9,7 @@ import threading
 import unittest
 import uuid
 
-from serving import Server
+from serving import DEADLINE_S, Server
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
@@ -28,7 +28,7 @@ class Events:
 
     def ff(self, *words, code=0):
         done = subprocess.run([FF, *words], env=self.surroundings(), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60, check=False)
+                              stderr=subprocess.PIPE, timeout=DEADLINE_S, check=False)
         self.assertEqual(code, done.returncode, f"ff {' '.join(words)}\n{done.stderr.decode()}")
         self.error = done.stderr.decode()
         return done.stdout.decode()
@@ -89,7 +89,7 @@ class Events:
         follower = self.start("events", "--follow", "--json", "--after", "start", "--kinds",
                               "completion", "--limit", "2")
         first, second = self.cancelled(), self.cancelled()
-        out, _ = follower.communicate(timeout=60)
+        out, _ = follower.communicate(timeout=DEADLINE_S)
         self.assertEqual([first, second],
                          [json.loads(line)["execution_id"] for line in out.splitlines()])
         self.assertEqual(0, follower.returncode)
@@ -108,7 +108,7 @@ class Events:
         made = waiting.stdout.readline().strip()
         self.ff("cancel", made)
         self.assertEqual("cancelled\n", waiting.stdout.readline())
-        self.assertEqual(1, waiting.wait(timeout=60))
+        self.assertEqual(1, waiting.wait(timeout=DEADLINE_S))
 
     def test_show_waits(self):
         made = self.submit()
@@ -163,7 +163,7 @@ class EventsThroughAServer(Events, unittest.TestCase):
         self.server.start(f"127.0.0.1:{self.server.port}")
         second = self.cancelled()
         self.assertEqual(second, json.loads(follower.stdout.readline())["execution_id"])
-        self.assertEqual(0, follower.wait(timeout=60))
+        self.assertEqual(0, follower.wait(timeout=DEADLINE_S))
 
 
 if __name__ == "__main__":

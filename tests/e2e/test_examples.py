@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import wait_for
+from serving import DEADLINE_S, wait_for
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("FF_TEST_BUILD") or os.path.join(ROOT, "build", "dev")
@@ -27,7 +27,8 @@ class Examples(unittest.TestCase):
         cls.dir = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.dir.cleanup)
         stage = os.path.join(cls.dir.name, "stage")
-        subprocess.run(["cmake", "--install", BUILD, "--prefix", "/usr"], check=True, timeout=60,
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", "/usr"], check=True,
+                       timeout=DEADLINE_S,
                        env={**os.environ, "DESTDIR": stage}, stdout=subprocess.DEVNULL)
         places = [at for at, _, names in os.walk(stage) if "flowfabric.pc" in names]
         cls.assertEqual(cls(), 1, len(places), places)
@@ -38,14 +39,14 @@ class Examples(unittest.TestCase):
 
     def run_ff(self, *words):
         done = subprocess.run([self.ff, *words, "--json"], env=self.env, cwd=self.dir.name,
-                              stdout=subprocess.PIPE, timeout=30, check=True)
+                              stdout=subprocess.PIPE, timeout=DEADLINE_S, check=True)
         return json.loads(done.stdout)
 
     def compile(self, name, *flags):
         program = os.path.join(self.dir.name, name)
         line = f"cc {' '.join(flags)} {shlex.quote(ROOT)}/examples/{name}.c " \
             f"$(pkg-config --cflags --libs flowfabric) -o {shlex.quote(program)}"
-        subprocess.run(["sh", "-c", line], env=self.env, check=True, timeout=60)
+        subprocess.run(["sh", "-c", line], env=self.env, check=True, timeout=DEADLINE_S)
         return program
 
     def wait_for(self, execution, state):
@@ -69,7 +70,7 @@ class Examples(unittest.TestCase):
                 self.assertEqual("nobody to greet", failure["message"])
             finally:
                 worker.send_signal(signal.SIGTERM)
-            out, _ = worker.communicate(timeout=30)
+            out, _ = worker.communicate(timeout=DEADLINE_S)
         self.assertEqual(0, worker.returncode)
         self.assertEqual(b'hello, "Ann"\n', out)
 

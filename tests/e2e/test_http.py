@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from serving import Server, in_thread, wait_for
+from serving import Server, expect_woken_by_hint
 
 CANONICAL = re.compile(r"^\{fp:\d{1,3}\}:[0-9a-f-]{36}$")
 
@@ -166,17 +166,7 @@ class Http(unittest.TestCase):
         self.assertEqual("success", body["outcome"])
 
     def test_claim_waits_and_is_woken(self):
-        thread, got = in_thread(
-            self.server.client().post, "/v1/workers/w/claim",
-            {"worker_instance_id": "w-1", "lanes": [self.lane], "wait_ms": 30000})
-        wait_for("a waiting claim",
-                 lambda: self.http.get("/v1/stats").json["http"]["waiting_claims"] > 0)
-        before = self.server.metric("ff_claim_wakeups_total")
-        made = self.submit()
-        thread.join()
-        self.assertGreater(self.server.metric("ff_claim_wakeups_total"), before,
-                           "woken by the hint, not by a poll")
-        self.assertEqual([made], [t["execution_id"] for t in got[0].json["tasks"]])
+        expect_woken_by_hint(self.server, self.lane, self.submit)
 
     def test_errors_are_problems(self):
         self.problem(self.http.get("/v1/nothing"), 404, "not_found")

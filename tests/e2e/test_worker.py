@@ -10,11 +10,11 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import wait_for
+from serving import DEADLINE_S, wait_for
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
-WAIT_S = 60
+TTL_MS = "2500"  # short, and yet longer than a slow machine keeps a thread waiting
 
 
 class Worker:
@@ -31,11 +31,11 @@ class Worker:
 
     def run_ff(self, *words):
         done = subprocess.run([FF, *words, "--json"], env=self.env, stdout=subprocess.PIPE,
-                              timeout=60, check=True)
+                              timeout=DEADLINE_S, check=True)
         return json.loads(done.stdout)
 
     def result(self, execution):
-        return subprocess.run([FF, "show", "--result", execution], env=self.env, timeout=60,
+        return subprocess.run([FF, "show", "--result", execution], env=self.env, timeout=DEADLINE_S,
                               stdout=subprocess.PIPE, check=True).stdout
 
     def submit(self, *words):
@@ -55,7 +55,7 @@ class Worker:
         """The next line a command has written."""
         line = b""
         while not line.endswith(b"\n"):
-            self.assertTrue(select.select([end], [], [], WAIT_S)[0], "a command says something")
+            self.assertTrue(select.select([end], [], [], DEADLINE_S)[0], "a command says something")
             line += os.read(end, 1)
         return line.strip()
 
@@ -77,7 +77,7 @@ class Worker:
 
     def stop(self, worker, code=0):
         worker.send_signal(signal.SIGTERM)
-        out, err = worker.communicate(timeout=WAIT_S)
+        out, err = worker.communicate(timeout=DEADLINE_S)
         self.assertEqual(code, worker.returncode, err.decode())
         return out.decode()
 
@@ -171,17 +171,17 @@ class Worker:
     def test_lease_is_renewed_while_it_runs(self):
         go, say = self.fifo("go")
         one = self.submit()
-        self.worker("--lease-ttl-ms", "500", script=f'read x < "{go}"')
+        self.worker("--lease-ttl-ms", TTL_MS, script=f'read x < "{go}"')
         first = self.until_state(one, "active")["lease"]["expires_at_ms"]
-        wait_for("two more leases", lambda: self.show(one)["lease"]["expires_at_ms"] >
-                 first + 1000)
+        wait_for("one more lease", lambda: self.show(one)["lease"]["expires_at_ms"] >
+                 first + int(TTL_MS))
         os.write(say, b"\n")
         self.assertEqual(0, self.until_state(one, "completed")["retry_count"])
 
     def test_cancel_ends_the_command_and_what_it_started(self):
         (here, heard), (never, _) = self.fifo("here"), self.fifo("never")
         one = self.submit()
-        worker = self.worker("--lease-ttl-ms", "500", script=f'trap "echo told > {here}; exit 0" '
+        worker = self.worker("--lease-ttl-ms", TTL_MS, script=f'trap "echo told > {here}; exit 0" '
                              f'TERM; echo runs > {here}; cat {never} & wait')
         self.assertEqual(b"runs", self.heard(heard))
         self.run_ff("cancel", one)
@@ -192,7 +192,7 @@ class Worker:
     def test_one_that_does_not_listen_is_killed(self):
         (here, heard), (never, _) = self.fifo("here"), self.fifo("never")
         one = self.submit()
-        worker = self.worker("--lease-ttl-ms", "500", "--kill-after-ms", "100",
+        worker = self.worker("--lease-ttl-ms", TTL_MS, "--kill-after-ms", "100",
                              script=f'trap "" TERM; echo runs > {here}; read x < {never}')
         self.heard(heard)
         self.run_ff("cancel", one)
@@ -219,13 +219,13 @@ class Worker:
         (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
         one = self.submit()
         script = f'echo $$ > {here}; read x < {go}'
-        worker = self.worker("--lease-ttl-ms", "1000", script=script)
+        worker = self.worker("--lease-ttl-ms", TTL_MS, script=script)
         pid = int(self.heard(heard))
         worker.kill()
         worker.wait()
         wait_for("its command is gone", lambda: not os.path.exists(f"/proc/{pid}"))
         os.write(say, b"\n")
-        self.worker("--lease-ttl-ms", "1000", script=script)
+        self.worker("--lease-ttl-ms", TTL_MS, script=script)
         shown = self.until_state(one, "completed")
         self.assertEqual(1, shown["retry_count"])
 
