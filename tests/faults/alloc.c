@@ -15,7 +15,7 @@
 
 #include "base/banned.h"
 
-#define TIMEOUT_MS 20000
+#define TIMEOUT_MS 60000
 #define N_MAX      2000
 #define CROWD      240
 
@@ -216,7 +216,8 @@ static ff_status whole_life(struct test *t, struct ff_client **client)
 {
     struct ff_submission item = submission();
     struct ff_claim_request r = claim_request();
-    struct ff_options options = {.size = sizeof options, .instance_tag = "i", .timeout_ms = 5000};
+    struct ff_options options = {
+        .size = sizeof options, .instance_tag = "i", .timeout_ms = TIMEOUT_MS};
     struct ff_submitted submitted;
     struct ff_tasks tasks = {0};
     ff_status status;

@@ -14,9 +14,9 @@
 
 #include "base/banned.h"
 
-#define OP_MS    20000
+#define OP_MS    60000
 #define TTL_MS   100
-#define PATIENCE 10000
+#define PATIENCE 60000
 
 /* ---- handing ops to the engine ---- */
 

@@ -17,7 +17,7 @@
 #include "base/banned.h"
 
 #define TIMEOUT_MS 60000
-#define WAIT_MS    10000
+#define WAIT_MS    60000
 
 /* ---- the list ---- */
 

@@ -123,15 +123,18 @@ static void links_cut_anywhere(struct test *t)
 /* A server that does not answer, and does not say so: callers come back all the same. */
 static void silence_ends_in_time(struct test *t)
 {
-    const struct ff_options options = {.size = sizeof options, .timeout_ms = 700};
+    const struct ff_options impatient = {.size = sizeof impatient, .timeout_ms = 700};
+    const char *const url = proxy_start(t);
     const struct proxy_rules silence = {.silent = true};
     const struct proxy_rules none = {0};
     struct ff_info_list whole = {0};
     struct name name;
     ff_status status;
 
-    EXPECT_OK(t, ff_open(proxy_start(t), &options, &t->client, &t->err));
+    EXPECT_OK(t, ff_open(url, NULL, &t->client, &t->err));
     name = given_submitted(t);
+    close_client(t, &t->client);
+    EXPECT_OK(t, ff_open(url, &impatient, &t->client, &t->err));
     proxy_rule(&silence);
     status = when_cancelled(t, name.id);
     EXPECT(t, status == FF_TIMEOUT || status == FF_OUTCOME_UNKNOWN || status == FF_UNAVAILABLE);

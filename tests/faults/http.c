@@ -29,7 +29,7 @@
 #define N_MAX        400
 #define PAGE_N_MAX   20 /* a page of the log rests whenever it finds no memory */
 #define MISSES_MAX   3  /* so many in a row that nothing fails: the request asks for no more */
-#define ANSWER_S     30
+#define ANSWER_S     60
 
 struct site {
     struct test *t;

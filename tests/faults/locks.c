@@ -17,8 +17,8 @@
 
 #define OTHERS      60
 #define NEIGHBOURS  100
-#define LONG_MS     20000
-#define IN_TIME_MS  1500
+#define LONG_MS     120000 /* longer than all that happens meanwhile */
+#define IN_TIME_MS  3000
 #define STUCK_KEYS  3
 #define POISON_LANE "this-lane-has-a-name-that-is-longer-than-the-table-allows-it-to-be-by-far"
 
@@ -114,13 +114,15 @@ static void held_row_delays_only_itself(struct test *t)
 
 static void held_row_is_answered_busy_in_time(struct test *t)
 {
+    const struct ff_options impatient = {.size = sizeof impatient, .timeout_ms = IN_TIME_MS};
     struct other other;
     char where[128];
     struct held held;
 
-    open_with(t, IN_TIME_MS);
+    open_with(t, LONG_MS);
     other_open(t, &other);
     held = given_claimed(t);
+    given_options(t, &impatient);
     (void)other_says(t, &other, "BEGIN");
     (void)other_says(t, &other, "SELECT 1 FROM @.ff_execution WHERE %s FOR UPDATE",
                      where_is(held.id, where));
@@ -128,6 +130,8 @@ static void held_row_is_answered_busy_in_time(struct test *t)
     EXPECT_STATUS(t, FF_BUSY, when_cancelled(t, held.id));
     EXPECT_STATE(t, held.id, "active");
     (void)other_says(t, &other, "COMMIT");
+    close_client(t, &t->client);
+    open_with(t, LONG_MS);
     EXPECT_OK(t, when_completed(t, &held, "1"));
     EXPECT_EVENTS(t, held.id, "acquired completion.success");
 }

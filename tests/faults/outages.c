@@ -15,9 +15,9 @@
 #define THREADS        6
 #define TIMEOUT_MS     1500
 #define AWAY_MS        3000
-#define SHORT_TTL_MS   500
-#define TTL_MS         3000
-#define LONGER_AWAY_MS 4000
+#define SHORT_TTL_MS   2000 /* and yet longer than a slow machine keeps a thread waiting */
+#define TTL_MS         6000
+#define LONGER_AWAY_MS 7000
 
 static void let_pass(struct test *t, int64_t ms)
 {
@@ -84,7 +84,7 @@ static void hold_on(struct test *t, size_t index, void *ctx)
     EXPECT_EVENTS(t, held.id, "acquired completion.success");
 }
 
-/* Six times as long as any lease. Renewals that are refused are said again, as a worker does. */
+/* Longer than any lease. Renewals that are refused are said again, as a worker does. */
 static void fleet_survives(struct test *t)
 {
     const struct ff_options options = {
@@ -189,7 +189,7 @@ static void read_only_is_unavailable(struct test *t)
 
     EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
     other_open(t, &other);
-    (void)given_submitted(t);
+    WAIT_UNTIL(t, when_submitted(t, &item, &submitted) == FF_OK);
     (void)other_says(t, &other, "ALTER ROLE postgres SET default_transaction_read_only = on");
     end_sessions(t, &other);
     WAIT_UNTIL(t, (status = when_submitted(t, &item, &submitted)) != FF_OK);

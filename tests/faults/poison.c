@@ -15,8 +15,8 @@
 
 #define NEIGHBOURS 60
 #define BAD_ROWS   3
-#define TIMEOUT_MS 20000
-#define SHORT_MS   300
+#define TIMEOUT_MS 60000
+#define SHORT_MS   1500 /* and yet time to submit some more and to turn the poison on */
 
 struct poison {
     ff_fault_verdict verdict;
@@ -264,7 +264,7 @@ static bool is_gone(struct test *t, const char *id)
 
 static void retention_passes_over_a_refused_row(struct test *t)
 {
-    struct poison *const poison = open_with(t, FF_FAULT_BEFORE_OP, 1);
+    struct poison *const poison = open_with(t, FF_FAULT_BEFORE_OP, SHORT_MS);
     struct name bad;
     struct name good[2];
 

@@ -19,7 +19,7 @@
 
 #include "base/banned.h"
 
-#define LONG_MS    20000
+#define LONG_MS    60000
 #define IN_TIME_MS 1000
 #define SYNCS      12
 
@@ -113,6 +113,8 @@ static void locked_file_is_answered_in_time(struct test *t)
     if (status != FF_TIMEOUT && status != FF_BUSY && status != FF_UNAVAILABLE)
         FAIL(t, "answered %s", ff_status_code(status));
     EXPECT_INT(t, 0, (int64_t)rows_of(t)); /* certainly not applied, also not later */
+    close_client(t, &t->client);
+    open_with(t, t->url, LONG_MS);
     EXPECT_OK(t, when_submitted(t, &item, &submitted));
     EXPECT_INT(t, 1, (int64_t)rows_of(t));
 }
@@ -196,7 +198,7 @@ static void full_tmpfs_is_unavailable(struct test *t)
 static void lose_sync(struct test *t, long n, size_t *ret_doubts)
 {
     const struct ff_options options = {
-        .size = sizeof options, .timeout_ms = IN_TIME_MS, .passive = true};
+        .size = sizeof options, .timeout_ms = LONG_MS, .passive = true};
     size_t accepted = 0;
     size_t doubts = 0;
     size_t before;
@@ -245,7 +247,7 @@ static void lost_sync_is_a_doubt(struct test *t)
 static void lose_write(struct test *t, long n, size_t *ret_doubts, size_t *ret_refused)
 {
     const struct ff_options options = {
-        .size = sizeof options, .timeout_ms = IN_TIME_MS, .passive = true};
+        .size = sizeof options, .timeout_ms = LONG_MS, .passive = true};
     size_t counts[2] = {0}; /* accepted, in doubt */
     ff_status status = FF_OK;
     size_t before, after;
@@ -292,7 +294,7 @@ static void lost_write_is_never_a_lie(struct test *t)
 static void lose_power(struct test *t, long n, size_t *ret_doubts)
 {
     const struct ff_options options = {
-        .size = sizeof options, .timeout_ms = IN_TIME_MS, .passive = true};
+        .size = sizeof options, .timeout_ms = LONG_MS, .passive = true};
     size_t accepted = 0;
     size_t before, after, doubts;
     ff_status status;

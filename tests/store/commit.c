@@ -115,7 +115,7 @@ WITH_SESSIONS(error_at_commit_is_certain, "")
 WITH_SESSIONS(killed_before_save_is_certain, "")
 {
     CHECK(begin_insert(&a, one, "x"));
-    CHECK(disturb("SELECT pg_terminate_backend(%d, 5000)::int", session_pid()) == 1);
+    CHECK(disturb("SELECT pg_terminate_backend(%d, 60000)::int", session_pid()) == 1);
     CHECK(batch_call(&a, one, FF_CALL_SAVE) == FF_CALLED_STOP);
     CHECK(!strcmp(a.call.sqlstate, "57P01"));
     CHECK(put_meta(one, "y", "reconnects") == FF_CALLED_OK);
@@ -130,7 +130,7 @@ WITH_SESSIONS(killed_in_save_is_certain_before_commit, "")
     a.call.kind = FF_CALL_SAVE;
     one->ops->start(one, &a.call);
     CHECK(!one->ops->finish(one, &a.call));
-    CHECK(disturb("SELECT pg_terminate_backend(%d, 5000)::int", pid_of_one) == 1);
+    CHECK(disturb("SELECT pg_terminate_backend(%d, 60000)::int", pid_of_one) == 1);
     while (!one->ops->finish(one, &a.call))
         one->ops->wait(one, CALL_MS);
     CHECK(a.call.outcome == FF_CALLED_STOP && !strcmp(a.call.sqlstate, "57P01"));

@@ -19,9 +19,9 @@
 
 #include "base/banned.h"
 
-#define JOBS_DEFAULT 8
+#define JOBS_DEFAULT 12
 #define JOBS_MAX     64
-#define HANG_MS      240000
+#define HANG_MS      600000 /* a slow machine is no reason */
 #define LABEL_BYTES  256
 
 /* One case on one store. */
