@@ -48,20 +48,38 @@ static bool head_fits(struct ff_request *request)
     return true;
 }
 
-struct repeats {
+struct head {
     size_t hosts, lengths, encodings;
+    bool malformed; /* a name that is none, or a value with a byte of control */
 };
 
-static enum MHD_Result count_name(void *ctx, enum MHD_ValueKind kind, const char *name,
-                                  const char *value)
+/* A token of RFC 9110: what a header may be called. */
+static bool is_token(const char *text, size_t len)
 {
-    struct repeats *const seen = ctx;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] <= ' ' || text[i] > '~' || strchr("\"(),/:;<=>?@[\\]{}", text[i]))
+            return false;
+    return len > 0;
+}
+
+static bool has_control(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == '\x7f')
+            return true;
+    return false;
+}
+
+static enum MHD_Result look_at_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                      size_t name_len, const char *value, size_t value_len)
+{
+    struct head *const head = ctx;
 
     (void)kind;
-    (void)value;
-    seen->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
-    seen->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    seen->encodings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    head->malformed |= !is_token(name, name_len) || has_control(value, value_len);
+    head->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    head->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    head->encodings += strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
     return MHD_YES;
 }
 
@@ -69,15 +87,22 @@ static enum MHD_Result count_name(void *ctx, enum MHD_ValueKind kind, const char
  * a second request in. Nothing more is read from such a connection. */
 static bool head_is_sound(struct ff_request *request)
 {
-    struct repeats seen = {0};
+    const char *const encoding = header(request, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    struct head head = {0};
 
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, count_name, &seen);
-    request->closes = seen.hosts > 1 || seen.lengths + seen.encodings > 1;
-    if (seen.hosts > 1)
+    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, look_at_header, &head);
+    request->closes = true;
+    if (head.malformed)
+        return !ff_answer_fail(request, FF_INVALID, "headers", "a header is not well formed");
+    if (head.hosts > 1)
         return !ff_answer_fail(request, FF_INVALID, "Host", "there is more than one Host");
-    if (seen.lengths + seen.encodings > 1)
+    if (head.lengths + head.encodings > 1)
         return !ff_answer_fail(request, FF_INVALID, "Content-Length",
                                "the length of the body is told more than once");
+    if (encoding && strcasecmp(encoding, "chunked") != 0)
+        return !ff_answer_fail(request, FF_INVALID, "Transfer-Encoding",
+                               "a body is chunked or not encoded");
+    request->closes = false;
     return true;
 }
 

@@ -184,7 +184,8 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
         request->body_since_mono_ms = ff_server_mono_ms(request->server);
         allow_body(request);
         ff_request_admit(request);
-        return MHD_YES;
+        /* Where a body ends that cannot be trusted is not known: nobody waits for that. */
+        return request->closes ? send_answer(request) : MHD_YES;
     case FF_REQUEST_BODY:
         if (*data_bytes) {
             if (!request->response)
