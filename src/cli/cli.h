@@ -33,6 +33,7 @@ struct ff_cli {
     struct ff_client *client;
     FILE *out, *err;
     bool colour;
+    bool bar;        /* stderr is a terminal: how far something is may be shown there */
     bool plain_text; /* nothing but ASCII in drawings */
     int64_t now_ms;  /* for ages */
 };
@@ -43,7 +44,9 @@ int ff_cli_main(int argc, char **argv, FILE *out, FILE *err);
 /* Fills verb, given and args. Not FF_EXIT_OK: the problem has been told. */
 int ff_cli_parse(struct ff_cli *cli, int argc, char **argv);
 bool ff_cli_has(const struct ff_cli *cli, ff_opt opt);
-/* The last one given, else the environment's, else NULL. */
+/* How often it was given. */
+size_t ff_cli_count(const struct ff_cli *cli, ff_opt opt);
+/* The one given, else the environment's, else NULL. */
 const char *ff_cli_value(const struct ff_cli *cli, ff_opt opt);
 /* FF_EXIT_USAGE, told, when it is not a number; `absent` when not given. */
 int ff_cli_number(struct ff_cli *cli, ff_opt opt, int64_t absent, int64_t *ret);
@@ -77,6 +80,18 @@ FF_MUST_CHECK ff_status ff_cli_read_value(struct ff_cli *cli, const char *value,
 int ff_cli_wait_ms(struct ff_cli *cli, int64_t *ret_ms);
 /* The exit code after a wait: 0 completed, 1 ended otherwise, that of a time-out (told). */
 int ff_cli_waited(struct ff_cli *cli, bool finished, const char *state);
+/* ff_wait and ff_flow_wait; people see how far it is. */
+FF_MUST_CHECK ff_status ff_cli_wait(struct ff_cli *cli, const char *id, int64_t wait_ms,
+                                    struct ff_info_list *ret, struct ff_error *reterr);
+FF_MUST_CHECK ff_status ff_cli_wait_flow(struct ff_cli *cli, const char *id, int64_t wait_ms,
+                                         struct ff_flow_info_list *ret, struct ff_error *reterr);
+/* How long to wait before the bar is drawn anew; all that is left without one. */
+int64_t ff_cli_slice_ms(const struct ff_cli *cli, int64_t left_ms);
+int64_t ff_cli_mono_ms(void);
+/* "[###...] <what> 3 of 10" on the last line of a terminal; nothing elsewhere. */
+void ff_cli_bar(struct ff_cli *cli, const char *what, int64_t done, int64_t total);
+void ff_cli_bar_off(struct ff_cli *cli);
+int ff_cli_submit_bulk(struct ff_cli *cli);
 /* A filter out of the options of `ls`. */
 int ff_cli_filter(struct ff_cli *cli, struct ff_filter *filter, bool *ret_any);
 

@@ -214,29 +214,3 @@ int ff_run_events(struct ff_cli *cli)
         return code;
     return ff_cli_has(cli, FF_OPT_FOLLOW) ? follow_log(cli, &asked) : print_log(cli, &asked);
 }
-
-/* ---- waiting ----------------------------------------------------------------------------------
- */
-
-int ff_cli_wait_ms(struct ff_cli *cli, int64_t *ret_ms)
-{
-    int code;
-
-    *ret_ms = ff_cli_has(cli, FF_OPT_WAIT) ? FF_DURATION_MS_MAX : 0;
-    code = ff_cli_number(cli, FF_OPT_WAIT_MS, *ret_ms, ret_ms);
-    if (code == FF_EXIT_OK && (*ret_ms < 0 || *ret_ms > FF_DURATION_MS_MAX))
-        code = ff_cli_usage(cli, "option '--wait-ms' is out of range");
-    return code;
-}
-
-int ff_cli_waited(struct ff_cli *cli, bool finished, const char *state)
-{
-    const struct ff_clock clock = ff_clock_system();
-
-    cli->now_ms = ff_clock_real_ms(&clock); /* what is shown next happened before this moment */
-    if (!finished) {
-        (void)fputs("ff: it has not ended in time\n", cli->err);
-        return ff_status_exit(FF_TIMEOUT);
-    }
-    return strcmp(state, "completed") == 0 ? FF_EXIT_OK : FF_EXIT_NEGATIVE;
-}

@@ -160,7 +160,7 @@ int ff_run_flow_show(struct ff_cli *cli)
         code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
-    const ff_status status = ff_flow_wait(cli->client, cli->args[0], wait_ms, &list, &error);
+    const ff_status status = ff_cli_wait_flow(cli, cli->args[0], wait_ms, &list, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "show the flow", status, &error);
     const struct ff_flow_info *const flow = &list.items[0];
@@ -232,12 +232,12 @@ int ff_run_flow_ls(struct ff_cli *cli)
         return ff_cli_fail(cli, "list flows", status, &error);
     if (ff_cli_has(cli, FF_OPT_JSON)) {
         code = ff_cli_json(cli, ff_json_flows(&list));
-    } else if (list.count) {
+    } else {
         print_list(cli, &list);
         if (list.next_cursor[0])
             (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", list.next_cursor);
     }
-    return code == FF_EXIT_OK && !list.count ? FF_EXIT_NEGATIVE : code;
+    return code;
 }
 
 int ff_run_flow_cancel(struct ff_cli *cli)

@@ -74,7 +74,8 @@ const struct ff_verb ff_verbs[] = {
      "Prints the id. With --bulk each item is an object as in the HTTP API (kind, lane, input, "
      "tags, policy, ...); one bad item never fails the others. The same --key or --id again gives "
      "the same execution, not a second one. With --wait the state at its end is printed, too, and "
-     "the exit status is 0 if it completed and 1 if it ended in another way.",
+     "the exit status is 0 if it (or all of --bulk) completed and 1 if it ended in another way. A "
+     "terminal shows how far it is.",
      submit_takes, ff_run_submit},
     {"ls", "", 0, 0, "list executions, newest first",
      "Filters may be combined. No match is an empty table, exit status 0.", ls_takes, ff_run_ls},
@@ -119,8 +120,8 @@ const struct ff_verb ff_verbs[] = {
      "status says how the flow ended: 0 completed, 1 in another way.",
      flow_show_takes, ff_run_flow_show},
     {"flow ls", "", 0, 0, "list flows, newest first",
-     "--state is open, running, completed, failed or cancelled. Exit status 1 when nothing "
-     "matches.",
+     "--state is open, running, completed, failed or cancelled. No match is an empty table, exit "
+     "status 0.",
      flow_ls_takes, ff_run_flow_ls},
     {"flow cancel", "ID", 1, 1, "cancel a flow, for good",
      "The flow is cancelled at once, its nodes follow. A second call may name a stronger policy; "
@@ -166,6 +167,24 @@ const struct ff_verb ff_verbs[] = {
      ff_run_help},
 };
 const size_t ff_verb_count = sizeof ff_verbs / sizeof ff_verbs[0];
+
+bool ff_verb_repeats(const struct ff_verb *verb, ff_opt opt)
+{
+    static const struct {
+        int (*run)(struct ff_cli *cli);
+        ff_opt opt;
+    } lists[] = {{ff_run_submit, FF_OPT_TAG},
+                 {ff_run_submit, FF_OPT_CAPABILITY},
+                 {ff_run_worker, FF_OPT_LANE},
+                 {ff_run_worker, FF_OPT_KIND},
+                 {ff_run_worker, FF_OPT_CAPABILITY}};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (verb->run == lists[i].run && opt == lists[i].opt)
+            return true;
+    }
+    return false;
+}
 
 const struct ff_verb *ff_verb_named(const char *name)
 {

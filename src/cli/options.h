@@ -39,6 +39,8 @@ extern const ff_opt ff_common_options[];
 const struct ff_verb *ff_verb_named(const char *name);
 /* The verb that `noun` and `word` make together; `noun` NULL: one word. */
 const struct ff_verb *ff_verb_of(const char *noun, const char *word);
+/* May it be given more than once? */
+bool ff_verb_repeats(const struct ff_verb *verb, ff_opt opt);
 /* Does a verb of two words begin with it? */
 bool ff_is_noun(const char *word);
 

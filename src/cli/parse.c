@@ -71,6 +71,8 @@ static int take_option(struct ff_cli *cli, int argc, char **argv, int *at)
     } else if (has_value && word[1] == '-') {
         return ff_cli_usage(cli, "option '--%s' takes no value", ff_options[opt].name);
     }
+    if (value && ff_cli_has(cli, opt) && !(cli->verb && ff_verb_repeats(cli->verb, opt)))
+        return ff_cli_usage(cli, "option '--%s' is given twice", ff_options[opt].name);
     if (cli->given_count == FF_ARRAY_LEN(cli->given))
         return ff_cli_usage(cli, "too many options");
     cli->given[cli->given_count++] = (struct ff_given){.opt = opt, .value = value};
@@ -130,13 +132,18 @@ int ff_cli_parse(struct ff_cli *cli, int argc, char **argv)
     return FF_EXIT_OK;
 }
 
+size_t ff_cli_count(const struct ff_cli *cli, ff_opt opt)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cli->given_count; i++)
+        count += cli->given[i].opt == opt;
+    return count;
+}
+
 bool ff_cli_has(const struct ff_cli *cli, ff_opt opt)
 {
-    for (size_t i = 0; i < cli->given_count; i++) {
-        if (cli->given[i].opt == opt)
-            return true;
-    }
-    return false;
+    return ff_cli_count(cli, opt) > 0;
 }
 
 const char *ff_cli_value(const struct ff_cli *cli, ff_opt opt)

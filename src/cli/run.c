@@ -155,13 +155,19 @@ ff_status ff_cli_read_value(struct ff_cli *cli, const char *value, size_t max_by
     return FF_OK;
 }
 
-/* Only people get colours. */
+/* Only people get colours and bars. */
+static bool is_terminal(FILE *out)
+{
+    const char *const term = getenv("TERM");
+
+    return isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
+}
+
 static bool wants_colour(FILE *out)
 {
     const char *const no = getenv("NO_COLOR");
-    const char *const term = getenv("TERM");
 
-    return isatty(fileno(out)) && !(no && no[0]) && term && strcmp(term, "dumb") != 0;
+    return is_terminal(out) && !(no && no[0]);
 }
 
 /* Boxes need a terminal that reads UTF-8. */
@@ -204,6 +210,7 @@ int ff_cli_main(int argc, char **argv, FILE *out, FILE *err)
     cli->out = out;
     cli->err = err;
     cli->colour = wants_colour(out);
+    cli->bar = is_terminal(err);
     cli->plain_text = wants_plain_text();
     cli->now_ms = ff_clock_real_ms(&clock);
     int code = run(cli, argc, argv);

@@ -269,7 +269,7 @@ static int wait_for_end(struct ff_cli *cli, const char *id, int64_t wait_ms)
 {
     FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
     struct ff_error error;
-    const ff_status status = ff_wait(cli->client, id, wait_ms, &whole, &error);
+    const ff_status status = ff_cli_wait(cli, id, wait_ms, &whole, &error);
 
     if (status != FF_OK)
         return ff_cli_fail(cli, "wait for the execution", status, &error);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * submit.c -- ff submit: one execution out of options, or many out of a file.
+ * submit.c -- ff submit: one execution out of options; many are in bulk.c.
  *
  * Tests: tests/e2e/test_cli.py. */
 #include "cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
@@ -15,11 +14,6 @@
 #include "cli/print.h"
 
 #include "base/banned.h"
-
-#define BULK_BYTES_MAX (64 << 20)
-
-/* ---- one --------------------------------------------------------------------------------------
- */
 
 /* Options that may be repeated, as arrays of the submission. */
 static int take_lists(struct ff_cli *cli, struct ff_submission *submission)
@@ -104,7 +98,7 @@ static int wait_for(struct ff_cli *cli, const char *id, int64_t wait_ms)
         (void)fprintf(cli->out, "%s\n", id);
         (void)fflush(cli->out);
     }
-    const ff_status status = ff_wait(cli->client, id, wait_ms, &whole, &error);
+    const ff_status status = ff_cli_wait(cli, id, wait_ms, &whole, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "wait for the execution", status, &error);
     if (ff_cli_has(cli, FF_OPT_JSON))
@@ -155,124 +149,7 @@ static int submit_one(struct ff_cli *cli)
     return FF_EXIT_OK;
 }
 
-/* ---- many -------------------------------------------------------------------------------------
- */
-
-/* The file as an array: it may be one, or have one object per line. */
-static ff_status bulk_items(struct ff_str text, json_t **ret, struct ff_error *reterr)
-{
-    FF_AUTO(ff_json_freep) json_t *items = json_array();
-    size_t from = 0;
-    int line = 0;
-
-    while (from < text.len && strchr(" \t\r\n", text.ptr[from]))
-        from++;
-    if (from < text.len && text.ptr[from] == '[')
-        return ff_json_parse(text, ret, reterr);
-    for (from = 0; from < text.len; line++) {
-        const char *const start = text.ptr + from;
-        const char *const end = memchr(start, '\n', text.len - from);
-        const struct ff_str one = {.ptr = start,
-                                   .len = end ? (size_t)(end - start) : text.len - from};
-        struct ff_error problem;
-        json_t *item = NULL;
-
-        from += one.len + 1;
-        if (strspn(one.ptr, " \t\r") >= one.len)
-            continue;
-        if (ff_json_parse(one, &item, &problem) != FF_OK)
-            return ff_fail(reterr, FF_INVALID, "line %d: %s", line + 1, problem.message);
-        if (json_array_append_new(items, item) != 0)
-            return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the items");
-    }
-    *ret = FF_STEAL(items);
-    return FF_OK;
-}
-
-/* Prints one result per item, in order. Returns the exit code of the first failure. */
-static int print_results(struct ff_cli *cli, const struct ff_submitted *results, size_t count)
-{
-    int code = FF_EXIT_OK;
-
-    for (size_t i = 0; i < count; i++) {
-        if (results[i].status != FF_OK) {
-            const int failed =
-                ff_cli_fail(cli, "submit an item", results[i].status, &results[i].error);
-
-            code = code == FF_EXIT_OK ? failed : code;
-        }
-        if (ff_cli_has(cli, FF_OPT_JSON))
-            (void)ff_cli_json(cli, ff_json_submitted(&results[i]));
-        else
-            (void)fprintf(cli->out, "%s\n",
-                          results[i].status == FF_OK ? results[i].execution_id : "-");
-    }
-    return code;
-}
-
-/* Up to FF_SUBMIT_MAX items; those that cannot be read keep their own error. */
-static int submit_chunk(struct ff_cli *cli, const json_t *items, size_t from, size_t count)
-{
-    struct ff_submission *const submissions = calloc(count, sizeof *submissions);
-    struct ff_submitted *const results = calloc(count, sizeof *results);
-    struct ff_submitted *const answers = calloc(count, sizeof *answers);
-    size_t good = 0;
-    ff_status status = FF_OK;
-    struct ff_error error;
-    int code = ff_status_exit(FF_NO_MEMORY);
-
-    for (size_t i = 0; submissions && results && answers && i < count; i++) {
-        results[i].status = ff_json_submission(json_array_get(items, from + i), &cli->arena,
-                                               &submissions[good], &results[i].error);
-        good += results[i].status == FF_OK;
-    }
-    if (submissions && results && answers) {
-        if (good)
-            status = ff_submit(cli->client, submissions, good, answers, &error);
-        if (status != FF_OK && status != FF_OUTCOME_UNKNOWN) {
-            code = ff_cli_fail(cli, "submit", status, &error);
-        } else {
-            for (size_t i = 0, at = 0; i < count; i++) {
-                if (results[i].status == FF_OK)
-                    results[i] = answers[at++];
-            }
-            code = print_results(cli, results, count);
-        }
-    }
-    free(submissions);
-    free(results);
-    free(answers);
-    return code;
-}
-
-static int submit_bulk(struct ff_cli *cli)
-{
-    FF_AUTO(ff_json_freep) json_t *items = NULL;
-    struct ff_str text;
-    struct ff_error error;
-    ff_status status =
-        ff_cli_read_file(cli, ff_cli_value(cli, FF_OPT_BULK), BULK_BYTES_MAX, &text, &error);
-
-    if (cli->given_count != 1 + (size_t)ff_cli_has(cli, FF_OPT_JSON) +
-                                (size_t)ff_cli_has(cli, FF_OPT_STORE) +
-                                (size_t)ff_cli_has(cli, FF_OPT_SERVER))
-        return ff_cli_usage(cli, "--bulk goes with --store, --server and --json only");
-    if (status == FF_OK)
-        status = bulk_items(text, &items, &error);
-    if (status != FF_OK)
-        return ff_cli_fail(cli, "submit", status, &error);
-    if (!json_array_size(items))
-        return ff_cli_usage(cli, "there is nothing to submit in '%s'",
-                            ff_cli_value(cli, FF_OPT_BULK));
-    int code = ff_cli_open(cli, false);
-    for (size_t from = 0; code == FF_EXIT_OK && from < json_array_size(items);
-         from += FF_SUBMIT_MAX)
-        code = submit_chunk(cli, items, from,
-                            ff_min_size(FF_SUBMIT_MAX, json_array_size(items) - from));
-    return code;
-}
-
 int ff_run_submit(struct ff_cli *cli)
 {
-    return ff_cli_has(cli, FF_OPT_BULK) ? submit_bulk(cli) : submit_one(cli);
+    return ff_cli_has(cli, FF_OPT_BULK) ? ff_cli_submit_bulk(cli) : submit_one(cli);
 }

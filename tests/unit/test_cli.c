@@ -55,6 +55,8 @@ static void test_cli__usage_errors_are_one_line(void **state FF_UNUSED)
         {"ls", "--limit"},
         {"ls", "--limit", "x"},
         {"ls", "--limit", "0"},
+        {"ls", "--limit=1", "--limit=2"},
+        {"--store=a", "ls", "--store=b"},
         {"ls", "--json=1"},
         {"ls", "extra"},
         {"show"},
