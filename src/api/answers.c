@@ -420,7 +420,7 @@ static const struct ff_field report_fields[] = {
     F(ff_scanner_info, "scanned", I64, last_scanned),
     F(ff_scanner_info, "reconciled", I64, last_processed),
     F(ff_scanner_info, "noop", I64, last_noop),
-    SEEN("filtered", "left to others"),
+    SEEN("filtered", "read and left to others: 0, filters are a part of the scan"),
     F(ff_scanner_info, "errors", I64, last_errors),
 };
 INSIDE(report, ff_scanner_info, .init = NULL);

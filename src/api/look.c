@@ -5,9 +5,12 @@
  * Tests: tests/unit/test_api.c, tests/conformance. */
 #include "api/api-int.h"
 
+#include <inttypes.h>
+
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/events.h"
+#include "model/policy.h"
 #include "model/states.h"
 #include "model/steps.h"
 #include "sql_gen.h"
@@ -286,6 +289,34 @@ static ff_status audit_steps(struct ff_client *client, struct ff_arena *arena,
     return ff_arena_check(arena, reterr);
 }
 
+/* Rules go on with the default, or a lane would stand still: somebody must hear of it. */
+static ff_status audit_policies(struct ff_client *client, struct ff_arena *arena,
+                                struct ff_findings *found, struct ff_error *reterr)
+{
+    struct ff_finding *item;
+    struct ff_policy policy;
+    struct ff_read read;
+
+    FF_TRY(ff_api_read(client, arena, FF_SQL_POLICIES_KEPT, NULL, 0, &read, reterr));
+    found->checks++;
+    for (size_t i = 0; i < read.row_count; i++) {
+        const struct ff_value *const cells = read.cells + i * read.col_count;
+
+        if (ff_policy_unpack(cells[FF_OUT_POLICIES_KEPT_POLICY].as.str, &policy, NULL) == FF_OK)
+            continue;
+        FF_TRY(add_findings(arena, found, 1, &item, reterr));
+        *item = (struct ff_finding){
+            .check = "unreadable_policy",
+            .detail = ff_arena_printf(arena,
+                                      "%" PRId64 " executions have a policy of %zu bytes that this "
+                                      "version cannot read: they go by the default",
+                                      cells[FF_OUT_POLICIES_KEPT_EXECUTIONS].as.i64,
+                                      cells[FF_OUT_POLICIES_KEPT_POLICY].as.str.len)
+                          .ptr};
+    }
+    return ff_arena_check(arena, reterr);
+}
+
 ff_status ff_local_fsck(struct ff_client *client, struct ff_findings *ret, struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = NULL;
@@ -295,6 +326,7 @@ ff_status ff_local_fsck(struct ff_client *client, struct ff_findings *ret, struc
     for (size_t i = 0; i < ff_sql_audit_count; i++)
         FF_TRY(audit_one(client, &ff_sql_audits[i], &memory->arena, &found, reterr));
     FF_TRY(audit_steps(client, &memory->arena, &found, reterr));
+    FF_TRY(audit_policies(client, &memory->arena, &found, reterr));
     *ret = found;
     ret->memory = FF_STEAL(memory);
     return FF_OK;

@@ -42,7 +42,7 @@ struct ff_str ff_policy_pack(const struct ff_policy *policy, struct ff_arena *ar
 FF_MUST_CHECK ff_status ff_policy_unpack(struct ff_str packed, struct ff_policy *ret,
                                          struct ff_error *reterr);
 /* For rules: an unreadable policy counts as the default. It is a newer binary's, and must neither
- * stop a lane nor keep an execution alive for ever. */
+ * stop a lane nor keep an execution alive for ever; fsck tells of it (unreadable_policy). */
 void ff_policy_read(struct ff_str packed, struct ff_policy *ret);
 /* Delay before retry number retry_count + 1. `random` decides the jitter. Never negative, never
  * above FF_DURATION_MS_MAX, whatever the numbers. */

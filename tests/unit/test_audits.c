@@ -16,6 +16,7 @@
 #include <sqlite3.h>
 
 #include "base/macros.h"
+#include "model/policy.h"
 #include "model/steps.h"
 #include "sql_gen.h"
 
@@ -276,6 +277,39 @@ static void test_audits__steps_of_the_log_are_judged(void **state FF_UNUSED)
     assert_int_equal(illegal_steps(), 0);
 }
 
+/* Executions whose policy nobody can read. */
+static int64_t unreadable_policies(void)
+{
+    const struct ff_sql_block *block = &ff_sql_blocks[FF_SQL_POLICIES_KEPT];
+    struct ff_policy policy;
+    sqlite3_stmt *stmt;
+    int64_t found = 0;
+
+    if (sqlite3_prepare_v2(db, block->text[FF_DIALECT_SQLITE], -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", block->name, sqlite3_errmsg(db));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        const struct ff_str packed = {
+            .ptr = sqlite3_column_blob(stmt, FF_OUT_POLICIES_KEPT_POLICY),
+            .len = (size_t)sqlite3_column_bytes(stmt, FF_OUT_POLICIES_KEPT_POLICY)};
+
+        if (ff_policy_unpack(packed, &policy, NULL) != FF_OK)
+            found += sqlite3_column_int64(stmt, FF_OUT_POLICIES_KEPT_EXECUTIONS);
+    }
+    assert_int_equal(SQLITE_OK, sqlite3_finalize(stmt));
+    return found;
+}
+
+static void test_audits__a_policy_that_cannot_be_read_is_told(void **state FF_UNUSED)
+{
+    assert_int_equal(0, unreadable_policies());
+    run("BEGIN");
+    run("UPDATE ff_execution SET policy = x'010000' WHERE partition_key = 1");
+    assert_int_equal(0, unreadable_policies());
+    run("UPDATE ff_execution SET policy = x'ff0000' WHERE partition_key IN (2, 3)");
+    assert_int_equal(2, unreadable_policies());
+    run("ROLLBACK");
+}
+
 static void test_audits__are_silent_about_good_rows(void **state FF_UNUSED)
 {
     assert_true(ff_sql_audit_count > 0);
@@ -325,7 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(are_silent_about_good_rows),           TEST(find_their_damage),
         TEST(each_has_been_seen_to_find_something), TEST(a_shortened_log_is_no_damage),
-        TEST(steps_of_the_log_are_judged),
+        TEST(steps_of_the_log_are_judged),          TEST(a_policy_that_cannot_be_read_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

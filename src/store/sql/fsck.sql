@@ -240,6 +240,14 @@ SELECT s.partition_key, s.execution_id,
  WHERE s.version < s.version_before OR s.at_ms < s.at_ms_before
  LIMIT :limit;
 
+-- name: policies_kept
+-- out:  cells policy:blob executions:i64
+-- note: Every policy that executions were given. Whether it can be read is not told here.
+SELECT policy, count(*) AS executions
+  FROM ff_execution
+ WHERE policy IS NOT NULL
+ GROUP BY policy;
+
 -- name: log_steps
 -- out:  cells partition_key:i64 execution_id:uuid event_id:i64 kind:i64 type:i64
 -- out:  cells state_before:i64 state:i64 changes:i64 generations:i64
