@@ -30,7 +30,13 @@ FF_API FF_MUST_CHECK ff_status ff_lanes(struct ff_client *client, struct ff_lane
                                         struct ff_error *reterr);
 
 struct ff_worker_info {
-    const char *worker_id, *worker_instance_id, *ns, *lanes, *kinds, *capabilities;
+    const char *worker_id, *worker_instance_id, *ns;
+    const char *const *lanes;
+    size_t lane_count;
+    const char *const *kinds; /* none: all */
+    size_t kind_count;
+    const char *const *capabilities;
+    size_t capability_count;
     int64_t registered_at_ms, seen_at_ms;
     bool live;
 };

@@ -371,33 +371,6 @@ static const struct ff_field lanes_fields[] = {
 const struct ff_shape ff_answer_lanes =
     FF_SHAPE(NULL, struct ff_lane_list, lanes_fields, .init = NULL);
 
-/* ["a","b"] as "a,b"; [] as `none`. */
-static const char *joined(const struct ff_reader *reader, const json_t *names, const char *none)
-{
-    struct ff_strbuf text = ff_strbuf_in(reader->arena, SIZE_MAX / 2);
-    struct ff_str made;
-
-    for (size_t i = 0; i < json_array_size(names); i++) {
-        const char *const name = json_string_value(json_array_get(names, i));
-
-        ff_strbuf_adds(&text, i ? "," : "");
-        ff_strbuf_adds(&text, name ? name : "");
-    }
-    if (!json_array_size(names) || ff_strbuf_take(&text, &made, NULL) != FF_OK)
-        return none;
-    return made.ptr;
-}
-
-static ff_status worker_finish(const struct ff_reader *reader, const json_t *json, void *out)
-{
-    struct ff_worker_info *const worker = out;
-
-    worker->lanes = joined(reader, json_object_get(json, "lanes"), "");
-    worker->kinds = joined(reader, json_object_get(json, "kinds"), NULL);
-    worker->capabilities = joined(reader, json_object_get(json, "capabilities"), "");
-    return FF_OK;
-}
-
 static const struct ff_field worker_fields[] = {
     F(ff_worker_info, "worker_id", TEXT, worker_id),
     F(ff_worker_info, "worker_instance_id", TEXT, worker_instance_id),
@@ -405,11 +378,11 @@ static const struct ff_field worker_fields[] = {
     F(ff_worker_info, "registered_at_ms", I64, registered_at_ms),
     F(ff_worker_info, "seen_at_ms", I64, seen_at_ms),
     F(ff_worker_info, "live", BOOL, live),
-    SEEN("lanes", "names"),
-    SEEN("kinds", "names; none: all"),
-    SEEN("capabilities", "names"),
+    LIST(ff_worker_info, "lanes", TEXTS, lanes, lane_count),
+    LIST(ff_worker_info, "kinds", TEXTS, kinds, kind_count),
+    LIST(ff_worker_info, "capabilities", TEXTS, capabilities, capability_count),
 };
-INSIDE(worker, ff_worker_info, .finish = worker_finish);
+INSIDE(worker, ff_worker_info, .init = NULL);
 static const struct ff_field workers_fields[] = {
     OBJECTS(ff_worker_list, "workers", items, count, worker),
 };

@@ -75,6 +75,9 @@ ff_status ff_job_answer(const struct ff_job *job, struct ff_error *reterr);
 /* Everything an execution row tells; the rest (tags, input, progress, failure) stays empty. */
 FF_MUST_CHECK ff_status ff_info_from_row(struct ff_arena *arena, const struct ff_execution *row,
                                          struct ff_info *info, struct ff_error *reterr);
+/* "a,b,c" as an array; no name holds the separator. */
+const char *const *ff_api_names(struct ff_arena *arena, struct ff_str joined, char separator,
+                                size_t *ret_count);
 void ff_info_capabilities(struct ff_arena *arena, struct ff_str tokens, struct ff_info *info);
 const char *ff_failure_class_text(int32_t failure_class);
 FF_MUST_CHECK ff_status ff_failure_class_of(const char *text, int32_t *ret,

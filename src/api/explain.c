@@ -124,19 +124,18 @@ static void explain_delayed(struct explainer *e)
 /* ---- waiting for a worker ---------------------------------------------------------------------
  */
 
-/* Is `name` one of the names in "a,b,c"? */
-static bool listed(const char *names, const char *name)
+static bool listed(const char *const *names, size_t count, const char *name)
 {
-    const size_t len = strlen(name);
-
-    for (const char *at = names; at && *at;) {
-        const size_t part = strcspn(at, ",");
-
-        if (part == len && memcmp(at, name, len) == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
             return true;
-        at += part + (at[part] == ',');
     }
     return false;
+}
+
+static bool offers(const struct ff_worker_info *worker, const char *capability)
+{
+    return listed(worker->capabilities, worker->capability_count, capability);
 }
 
 /* How far the live workers are from taking it; the best one counts. */
@@ -146,12 +145,12 @@ struct match {
     size_t nearest_missing;
 };
 
-static size_t missing_of(const struct ff_info *info, const char *offered)
+static size_t missing_of(const struct ff_info *info, const struct ff_worker_info *worker)
 {
     size_t missing = 0;
 
     for (size_t i = 0; i < info->required_capability_count; i++)
-        missing += !listed(offered, info->required_capabilities[i]);
+        missing += !offers(worker, info->required_capabilities[i]);
     return missing;
 }
 
@@ -165,16 +164,16 @@ static struct match match_workers(const struct ff_info *info, const struct ff_wo
         if (!worker->live)
             continue;
         match.live++;
-        if (!listed(worker->lanes, info->lane))
+        if (!listed(worker->lanes, worker->lane_count, info->lane))
             continue;
         match.on_lane++;
-        if (worker->kinds && worker->kinds[0] && !listed(worker->kinds, info->kind))
+        if (worker->kind_count && !listed(worker->kinds, worker->kind_count, info->kind))
             continue;
         match.of_kind++;
         if (worker->ns && worker->ns[0] && strcmp(worker->ns, info->ns) != 0)
             continue;
         match.in_namespace++;
-        const size_t missing = missing_of(info, worker->capabilities);
+        const size_t missing = missing_of(info, worker);
         if (!missing) {
             match.able++;
         } else if (!match.nearest || missing < match.nearest_missing) {
@@ -194,7 +193,7 @@ static void explain_capability(struct explainer *e, const struct match *match)
     for (size_t i = 0; i < info->required_capability_count; i++) {
         const char *const name = info->required_capabilities[i];
 
-        if (!listed(match->nearest->capabilities, name) && used < sizeof names)
+        if (!offers(match->nearest, name) && used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s'%s'", used ? ", " : "",
                                      name);
     }

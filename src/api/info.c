@@ -86,28 +86,35 @@ ff_status ff_info_from_row(struct ff_arena *arena, const struct ff_execution *ro
     return ff_arena_check(arena, reterr);
 }
 
-/* "a,b,c" as an array; capabilities hold no comma. */
-void ff_info_capabilities(struct ff_arena *arena, struct ff_str tokens, struct ff_info *info)
+const char *const *ff_api_names(struct ff_arena *arena, struct ff_str joined, char separator,
+                                size_t *ret_count)
 {
-    char *const text = ff_arena_alloc(arena, tokens.len + 1);
+    char *const text = ff_arena_alloc(arena, joined.len + 1);
     size_t count = 1;
 
-    if (!text || !tokens.len)
-        return;
-    memcpy(text, tokens.ptr, tokens.len);
-    for (size_t i = 0; i < tokens.len; i++)
-        count += text[i] == ',';
+    *ret_count = 0;
+    if (!text || !joined.len)
+        return NULL;
+    memcpy(text, joined.ptr, joined.len);
+    for (size_t i = 0; i < joined.len; i++)
+        count += text[i] == separator;
     const char **const names = ff_arena_array(arena, count, sizeof(char *));
     if (!names)
-        return;
+        return NULL;
     names[0] = text;
     count = 1;
-    for (size_t i = 0; i < tokens.len; i++) {
-        if (text[i] == ',') {
+    for (size_t i = 0; i < joined.len; i++) {
+        if (text[i] == separator) {
             text[i] = '\0';
             names[count++] = text + i + 1;
         }
     }
-    info->required_capabilities = names;
-    info->required_capability_count = count;
+    *ret_count = count;
+    return names;
+}
+
+void ff_info_capabilities(struct ff_arena *arena, struct ff_str tokens, struct ff_info *info)
+{
+    info->required_capabilities =
+        ff_api_names(arena, tokens, ',', &info->required_capability_count);
 }

@@ -77,19 +77,6 @@ static json_t *cancellation_of(const struct ff_info *info)
     return ff_json_made(&made);
 }
 
-static json_t *capabilities_of(const struct ff_info *info)
-{
-    json_t *const array = json_array();
-
-    for (size_t i = 0; array && i < info->required_capability_count; i++) {
-        if (json_array_append_new(array, json_string(info->required_capabilities[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
-}
-
 /* Complete, and in a form that ff_json_policy reads back. */
 static json_t *policy_of(const struct ff_policy_spec *policy)
 {
@@ -153,7 +140,8 @@ static json_t *info_of(const struct ff_info *info, bool is_whole)
         ff_json_put(&made, "failure", failure_of(info));
     }
     ff_json_put(&made, "cancellation", cancellation_of(info));
-    ff_json_put(&made, "required_capabilities", capabilities_of(info));
+    ff_json_put_texts(&made, "required_capabilities", info->required_capabilities,
+                      info->required_capability_count);
     if (is_whole) {
         ff_json_put(&made, "policy", policy_of(&info->policy));
         ff_json_put_bytes(&made, "input", info->input, info->input_content_type);

@@ -249,23 +249,6 @@ json_t *ff_json_lanes(const struct ff_lane_list *list)
     return ff_json_made(&made);
 }
 
-/* "a,b" as ["a","b"]; NULL and "" as []. */
-static json_t *names(const char *joined)
-{
-    json_t *const array = json_array();
-
-    for (const char *at = joined; array && at && *at;) {
-        const size_t len = strcspn(at, ",");
-
-        if (json_array_append_new(array, json_stringn(at, len)) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-        at += len + (at[len] == ',');
-    }
-    return array;
-}
-
 static json_t *worker(const void *item)
 {
     const struct ff_worker_info *const info = item;
@@ -274,9 +257,9 @@ static json_t *worker(const void *item)
     ff_json_put_text(&made, "worker_id", info->worker_id);
     ff_json_put_text(&made, "worker_instance_id", info->worker_instance_id);
     ff_json_put_text(&made, "namespace", info->ns);
-    ff_json_put(&made, "lanes", names(info->lanes));
-    ff_json_put(&made, "kinds", names(info->kinds));
-    ff_json_put(&made, "capabilities", names(info->capabilities));
+    ff_json_put_texts(&made, "lanes", info->lanes, info->lane_count);
+    ff_json_put_texts(&made, "kinds", info->kinds, info->kind_count);
+    ff_json_put_texts(&made, "capabilities", info->capabilities, info->capability_count);
     ff_json_put_ms(&made, "registered_at_ms", info->registered_at_ms);
     ff_json_put_ms(&made, "seen_at_ms", info->seen_at_ms);
     ff_json_put_bool(&made, "live", info->live);

@@ -275,6 +275,20 @@ void ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_
     ff_json_put_text(maker, other, content_type ? content_type : "application/octet-stream");
 }
 
+void ff_json_put_texts(struct ff_json_maker *maker, const char *name, const char *const *texts,
+                       size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; array && i < count; i++) {
+        if (json_array_append_new(array, json_string(texts[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    ff_json_put(maker, name, array);
+}
+
 void ff_json_put_tags(struct ff_json_maker *maker, const struct ff_tag_pair *tags, size_t count)
 {
     struct ff_json_maker object = ff_json_make();

@@ -99,6 +99,8 @@ void ff_json_put_bool(struct ff_json_maker *maker, const char *name, bool value)
 /* <name>, or <name>_base64 and <name>_content_type for what is not JSON. */
 void ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_str bytes,
                        const char *content_type);
+void ff_json_put_texts(struct ff_json_maker *maker, const char *name, const char *const *texts,
+                       size_t count);
 void ff_json_put_tags(struct ff_json_maker *maker, const struct ff_tag_pair *tags, size_t count);
 json_t *ff_json_made(struct ff_json_maker *maker);
 /* An array of `count` items written by `write`. */

@@ -121,13 +121,14 @@ ff_status ff_local_workers(struct ff_client *client, struct ff_worker_list *ret,
             .worker_id = ff_api_text(arena, row->worker_id),
             .worker_instance_id = ff_api_text(arena, row->worker_instance_id),
             .ns = ff_api_text(arena, row->namespace),
-            .lanes = ff_api_text(arena, row->lanes),
-            .kinds = ff_api_text(arena, row->kinds),
-            .capabilities = ff_api_text(arena, row->capabilities),
             .registered_at_ms = row->registered_at_ms,
             .seen_at_ms = row->seen_at_ms,
             .live = ff_add_i64_clamped(row->seen_at_ms, row->ttl_ms) > now_ms,
         };
+        items[i].lanes = ff_api_names(arena, row->lanes, FF_NAMES_SEPARATOR, &items[i].lane_count);
+        items[i].kinds = ff_api_names(arena, row->kinds, FF_NAMES_SEPARATOR, &items[i].kind_count);
+        items[i].capabilities =
+            ff_api_names(arena, row->capabilities, FF_NAMES_SEPARATOR, &items[i].capability_count);
     }
     FF_TRY(ff_arena_check(arena, reterr));
     *ret = (struct ff_worker_list){.count = read.row_count, .items = items};

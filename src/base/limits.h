@@ -27,6 +27,7 @@
 #define FF_TAG_VALUE_BYTES_MAX      256
 #define FF_CAPABILITIES_MAX         64
 #define FF_CAPABILITY_BYTES_MAX     64
+#define FF_NAMES_SEPARATOR          '\n'  /* in a column with many names: no name may hold it */
 #define FF_CAPSETS_MAX              10000 /* different sets in a store: all are kept in memory */
 #define FF_LANES_PER_CLAIM_MAX      64
 #define FF_KINDS_PER_CLAIM_MAX      64

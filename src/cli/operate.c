@@ -245,6 +245,16 @@ int ff_run_lanes(struct ff_cli *cli)
     return FF_EXIT_OK;
 }
 
+/* "a, b" */
+static const char *names(struct ff_cli *cli, const char *const *items, size_t count)
+{
+    const char *text = "";
+
+    for (size_t i = 0; text && i < count; i++)
+        text = ff_arena_printf(&cli->arena, "%s%s%s", text, i ? ", " : "", items[i]).ptr;
+    return text;
+}
+
 static void print_workers(struct ff_cli *cli, const struct ff_worker_list *list)
 {
     static const char *const titles[] = {"WORKER", "INSTANCE", "LIVE",        "SEEN",
@@ -259,9 +269,9 @@ static void print_workers(struct ff_cli *cli, const struct ff_worker_list *list)
             worker->worker_instance_id,
             worker->live ? "yes" : "no",
             ff_age(cli, worker->seen_at_ms),
-            worker->lanes,
-            worker->kinds,
-            worker->capabilities,
+            names(cli, worker->lanes, worker->lane_count),
+            names(cli, worker->kinds, worker->kind_count),
+            names(cli, worker->capabilities, worker->capability_count),
         };
 
         ff_grid_add(&grid, cells);

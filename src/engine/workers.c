@@ -33,7 +33,7 @@ static struct ff_str joined(struct ff_arena *arena, const struct ff_str *items, 
 
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            ff_strbuf_addc(&text, ',');
+            ff_strbuf_addc(&text, FF_NAMES_SEPARATOR);
         ff_strbuf_add(&text, items[i]);
     }
     return ff_strbuf_take(&text, &ret, NULL) == FF_OK ? ret : FF_STR("");

@@ -76,6 +76,31 @@ FF_CONFORMANCE(execution_explain, no_worker_on_its_lane_or_of_its_kind)
     EXPECT(t, !says(t, kind.id, "ready"));
 }
 
+/* Lists of names were texts joined by commas. */
+FF_CONFORMANCE(execution_explain, a_name_with_a_comma_is_one_name)
+{
+    static const char *const lanes[] = {"a,b"}, *const kinds[] = {"x,y"};
+    struct ff_claim_request r = claim_request();
+    struct ff_submission s = submission();
+    struct name whole, half_lane, half_kind;
+
+    r.lanes = lanes;
+    r.kinds = kinds;
+    r.lane_count = r.kind_count = 1;
+    EXPECT_OK(t, when_asked(t, &r));
+    s.lane = "a";
+    s.kind = "x,y";
+    half_lane = given(t, &s);
+    s.lane = "a,b";
+    s.kind = "x";
+    half_kind = given(t, &s);
+    WAIT_UNTIL(t, strstr(explain(t, half_kind.id)->items[0].detail, "offers kind 'x'"));
+    EXPECT(t, says(t, half_lane.id, "no_worker"));
+    s.kind = "x,y";
+    whole = given(t, &s);
+    EXPECT(t, !says(t, whole.id, "no_worker"));
+}
+
 FF_CONFORMANCE(execution_explain, lacks_a_capability)
 {
     static const char *const needs[] = {"eu", "gpu"};

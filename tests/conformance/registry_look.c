@@ -85,13 +85,13 @@ FF_CONFORMANCE_SLOW(registry_look, lanes_count_what_waits_to_be_reclaimed_as_act
 
 FF_CONFORMANCE(registry_look, claiming_makes_a_worker_known)
 {
-    static const char *const names[] = {"a", "b"};
+    static const char *const names[] = {"a", "b", "c,d"};
     struct ff_claim_request r = claim_request();
     const struct ff_worker_info *worker;
 
     r.lanes = names;
-    r.lane_count = 2;
-    r.kinds = names;
+    r.lane_count = 3;
+    r.kinds = names + 2;
     r.kind_count = 1;
     r.capabilities = names + 1;
     r.capability_count = 1;
@@ -102,9 +102,14 @@ FF_CONFORMANCE(registry_look, claiming_makes_a_worker_known)
     EXPECT_TEXT(t, WORKER, worker->worker_id);
     EXPECT_TEXT(t, INSTANCE, worker->worker_instance_id);
     EXPECT_TEXT(t, "tenant-1", worker->ns);
-    EXPECT_TEXT(t, "a,b", worker->lanes);
-    EXPECT_TEXT(t, "a", worker->kinds);
-    EXPECT_TEXT(t, "b", worker->capabilities);
+    EXPECT_INT(t, 3, (int64_t)worker->lane_count);
+    EXPECT_TEXT(t, "a", worker->lanes[0]);
+    EXPECT_TEXT(t, "b", worker->lanes[1]);
+    EXPECT_TEXT(t, "c,d", worker->lanes[2]);
+    EXPECT_INT(t, 1, (int64_t)worker->kind_count);
+    EXPECT_TEXT(t, "c,d", worker->kinds[0]);
+    EXPECT_INT(t, 1, (int64_t)worker->capability_count);
+    EXPECT_TEXT(t, "b", worker->capabilities[0]);
     EXPECT(t, worker->live);
     EXPECT(t, worker->seen_at_ms >= worker->registered_at_ms);
 }
@@ -126,7 +131,7 @@ static bool offers(struct test *t, const char *lane_list)
 {
     const struct ff_worker_list *const all = workers(t);
 
-    return all->count == 1 && !strcmp(all->items[0].lanes, lane_list);
+    return all->count == 1 && !strcmp(all->items[0].lanes[0], lane_list);
 }
 
 FF_CONFORMANCE(registry_look, what_a_worker_offers_is_kept_up_to_date)
