@@ -43,7 +43,7 @@ struct ff_submission {
     const char *lane;               /* "default" */
     const char *ns;                 /* namespace; "default" */
     struct ff_str input;            /* ptr NULL: none */
-    const char *input_content_type; /* NULL: application/json */
+    const char *input_content_type; /* NULL: application/json; then it must be JSON */
     int64_t priority;               /* 0 to 9,000, higher first; clamped */
     const struct ff_tag_pair *tags;
     size_t tag_count;

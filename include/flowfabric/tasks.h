@@ -88,8 +88,8 @@ struct ff_renewal {
 };
 struct ff_completion {
     struct ff_lease lease;
-    struct ff_str result; /* ptr NULL: none */
-    const char *result_content_type;
+    struct ff_str result;            /* ptr NULL: none */
+    const char *result_content_type; /* NULL: application/json; then it must be JSON */
 };
 struct ff_failure {
     struct ff_lease lease;

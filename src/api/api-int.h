@@ -75,6 +75,11 @@ ff_status ff_job_answer(const struct ff_job *job, struct ff_error *reterr);
 /* Everything an execution row tells; the rest (tags, input, progress, failure) stays empty. */
 FF_MUST_CHECK ff_status ff_info_from_row(struct ff_arena *arena, const struct ff_execution *row,
                                          struct ff_info *info, struct ff_error *reterr);
+/* An input or result: not larger than `max`, and JSON if it is said to be. Before it is copied: a
+ * call must not be able to take any amount of memory. */
+FF_MUST_CHECK ff_status ff_api_payload(const struct ff_client *client, struct ff_str bytes,
+                                       const char *content_type, int64_t max, const char *field,
+                                       struct ff_error *reterr);
 /* "a,b,c" as an array; no name holds the separator. */
 const char *const *ff_api_names(struct ff_arena *arena, struct ff_str joined, char separator,
                                 size_t *ret_count);

@@ -36,6 +36,7 @@ struct ff_client {
     _Atomic uint64_t minted;  /* the ordered beginning of the last id: time and a counter */
     _Atomic int64_t inside;   /* calls under way */
     _Atomic bool closing;     /* no more calls may begin */
+    bool writes_json;         /* JSON without a content type is our own text: a server's */
 };
 
 /* The two ways to open one. The second is src/remote's: ff_open chooses by the url. */

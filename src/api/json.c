@@ -67,6 +67,25 @@ ff_status ff_json_parse(struct ff_str text, json_t **ret_json, struct ff_error *
     return FF_OK;
 }
 
+static bool means_json(const char *content_type)
+{
+    return !content_type || strcmp(content_type, "application/json") == 0;
+}
+
+ff_status ff_json_check(struct ff_str bytes, const char *content_type, const char *field,
+                        struct ff_error *reterr)
+{
+    FF_AUTO(ff_json_freep) json_t *json = NULL;
+    struct ff_error problem;
+
+    if (!bytes.ptr || !means_json(content_type))
+        return FF_OK;
+    const ff_status status = ff_json_parse(bytes, &json, &problem);
+    if (status != FF_OK)
+        return ff_fail_field(reterr, status, field, "%s: %s", field, problem.message);
+    return FF_OK;
+}
+
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
@@ -254,25 +273,26 @@ static json_t *base64_of(struct ff_str bytes)
     return json;
 }
 
-void ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_str bytes,
+bool ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_str bytes,
                        const char *content_type)
 {
-    char other[64];
+    ff_status status = bytes.ptr && !means_json(content_type) ? FF_INVALID : FF_OK;
     json_t *value = NULL;
+    char other[64];
 
-    if (!bytes.ptr) {
-        ff_json_put(maker, name, json_null());
-        return;
-    }
-    if ((!content_type || strcmp(content_type, "application/json") == 0) &&
-        ff_json_parse(bytes, &value, NULL) == FF_OK) {
+    if (!bytes.ptr)
+        value = json_null();
+    else if (status == FF_OK)
+        status = ff_json_parse(bytes, &value, NULL);
+    if (status == FF_OK || status == FF_NO_MEMORY) {
         ff_json_put(maker, name, value);
-        return;
+        return true;
     }
     (void)snprintf(other, sizeof other, "%s_base64", name);
     ff_json_put(maker, other, base64_of(bytes));
     (void)snprintf(other, sizeof other, "%s_content_type", name);
     ff_json_put_text(maker, other, content_type ? content_type : "application/octet-stream");
+    return !means_json(content_type);
 }
 
 void ff_json_put_texts(struct ff_json_maker *maker, const char *name, const char *const *texts,

@@ -27,6 +27,9 @@ static inline void ff_json_freep(json_t **json)
  * bits or what a double holds, nested deeper than FF_JSON_DEPTH_MAX. */
 FF_MUST_CHECK ff_status ff_json_parse(struct ff_str text, json_t **ret_json,
                                       struct ff_error *reterr);
+/* Bytes that are said to be JSON (NULL: no content type) must be; FF_INVALID names the field. */
+FF_MUST_CHECK ff_status ff_json_check(struct ff_str bytes, const char *content_type,
+                                      const char *field, struct ff_error *reterr);
 /* Compact, on one line. */
 void ff_json_write(struct ff_strbuf *out, const json_t *json);
 FF_MUST_CHECK ff_status ff_json_text(const json_t *json, struct ff_arena *arena, size_t max_bytes,
@@ -96,8 +99,8 @@ void ff_json_put_i64(struct ff_json_maker *maker, const char *name, int64_t valu
 /* FF_ABSENT_MS is null. */
 void ff_json_put_ms(struct ff_json_maker *maker, const char *name, int64_t value);
 void ff_json_put_bool(struct ff_json_maker *maker, const char *name, bool value);
-/* <name>, or <name>_base64 and <name>_content_type for what is not JSON. */
-void ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_str bytes,
+/* <name>, or <name>_base64 and <name>_content_type for what is not JSON. False: it should be. */
+bool ff_json_put_bytes(struct ff_json_maker *maker, const char *name, struct ff_str bytes,
                        const char *content_type);
 void ff_json_put_texts(struct ff_json_maker *maker, const char *name, const char *const *texts,
                        size_t count);

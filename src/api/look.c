@@ -267,7 +267,7 @@ static const char *step_text(struct ff_arena *arena, const struct ff_step *step,
 static ff_status audit_steps(struct ff_client *client, struct ff_arena *arena,
                              struct ff_findings *found, struct ff_error *reterr)
 {
-    struct ff_finding *item;
+    struct ff_finding *item = NULL;
     struct ff_read read;
 
     FF_TRY(ff_api_read(client, arena, FF_SQL_LOG_STEPS, NULL, 0, &read, reterr));
@@ -294,7 +294,7 @@ static ff_status audit_steps(struct ff_client *client, struct ff_arena *arena,
 static ff_status audit_policies(struct ff_client *client, struct ff_arena *arena,
                                 struct ff_findings *found, struct ff_error *reterr)
 {
-    struct ff_finding *item;
+    struct ff_finding *item = NULL;
     struct ff_policy policy;
     struct ff_read read;
 

@@ -145,11 +145,9 @@ static ff_status replay_in(struct ff_client *client, struct ff_job *job,
     const struct ff_settings *const settings = ff_engine_settings(client->engine);
     struct ff_replay_in *const in = job->in;
 
-    if (given->has_input && given->input.ptr &&
-        (int64_t)given->input.len > settings->input_bytes_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "input",
-                             "input of %zu bytes, at most %" PRId64 " are allowed",
-                             given->input.len, settings->input_bytes_max);
+    if (given->has_input)
+        FF_TRY(ff_api_payload(client, given->input, given->input_content_type,
+                              settings->input_bytes_max, "input", reterr));
     in->reason = ff_job_text(job, given->reason);
     in->has_input = given->has_input;
     if (given->has_input) {

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "api/json.h"
 #include "base/codec.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -123,6 +124,19 @@ ff_status ff_job_tags(struct ff_job *job, const struct ff_tag_pair *tags, size_t
     return FF_OK;
 }
 
+ff_status ff_api_payload(const struct ff_client *client, struct ff_str bytes,
+                         const char *content_type, int64_t max, const char *field,
+                         struct ff_error *reterr)
+{
+    if (bytes.ptr && (int64_t)bytes.len > max)
+        return ff_fail_field(reterr, FF_TOO_LARGE, field,
+                             "%s of %zu bytes, at most %" PRId64 " are allowed", field, bytes.len,
+                             max);
+    if (client->writes_json && !content_type)
+        return FF_OK;
+    return ff_json_check(bytes, content_type, field, reterr);
+}
+
 ff_status ff_submission_in(struct ff_client *client, struct ff_job *job,
                            const struct ff_submission *item, struct ff_submit_in *in,
                            struct ff_error *reterr)
@@ -130,10 +144,8 @@ ff_status ff_submission_in(struct ff_client *client, struct ff_job *job,
     const struct ff_settings *const settings = ff_engine_settings(client->engine);
 
     FF_TRY(ff_api_need(item->kind, "kind", reterr));
-    if (item->input.ptr && (int64_t)item->input.len > settings->input_bytes_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "input",
-                             "input of %zu bytes, at most %" PRId64 " are allowed", item->input.len,
-                             settings->input_bytes_max);
+    FF_TRY(ff_api_payload(client, item->input, item->input_content_type, settings->input_bytes_max,
+                          "input", reterr));
     *in = (struct ff_submit_in){
         .namespace = ff_job_text(job, item->ns),
         .lane = ff_job_text(job, item->lane),

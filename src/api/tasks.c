@@ -145,11 +145,8 @@ static ff_status complete_fill(struct ff_client *client, struct ff_job *job, con
 
     if (!in)
         return no_memory(reterr);
-    /* Looked at before the copy: a call must not be able to take any amount of memory. */
-    if (item->result.ptr && (int64_t)item->result.len > settings->result_bytes_max)
-        return ff_fail_field(reterr, FF_TOO_LARGE, "result",
-                             "result of %zu bytes, at most %" PRId64 " are allowed",
-                             item->result.len, settings->result_bytes_max);
+    FF_TRY(ff_api_payload(client, item->result, item->result_content_type,
+                          settings->result_bytes_max, "result", reterr));
     in->result = ff_job_bytes(job, item->result);
     in->result_type = ff_job_text(job, item->result_content_type);
     FF_TRY(ff_arena_check(&job->arena, reterr));

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/client.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -270,6 +271,7 @@ static ff_status keep_options(struct ff_server *server, const struct ff_server_o
                               struct ff_error *reterr)
 {
     server->client = options->client;
+    server->client->writes_json = true; /* values of a body that has been read are written anew */
     server->tokens = options->tokens;
     server->is_tls = options->tls_cert.ptr != NULL;
     server->body_bytes_max =

@@ -50,8 +50,8 @@ void ff_write_bytes(struct ff_writing *out, const char *name, struct ff_str byte
 {
     if (content_type && !ff_str_is_utf8(ff_str_of(content_type)))
         refuse(out, "%s_content_type", name);
-    else if (bytes.ptr)
-        ff_json_put_bytes(&out->made, name, bytes, content_type);
+    else if (bytes.ptr && !ff_json_put_bytes(&out->made, name, bytes, content_type))
+        refuse(out, "%s", name);
 }
 
 void ff_write_texts(struct ff_writing *out, const char *name, const char *const *texts,

@@ -241,7 +241,7 @@ FF_CONFORMANCE(execution_claim, large_inputs_come_in_several_answers)
     struct held held[12];
     size_t total = 0;
 
-    s.input = (struct ff_str){text_of(t, 1 << 20, 'x'), 1 << 20};
+    s.input = json_of(t, 1 << 20, 'x');
     for (int i = 0; i < 12; i++)
         (void)given(t, &s);
     r.max = 12;

@@ -294,7 +294,7 @@ FF_CONFORMANCE(execution_claim_wait, same_request_again_brings_large_inputs_too)
     const struct ff_claim_request r = asking("call-1", 1);
     struct ff_submission s = submission();
 
-    s.input = (struct ff_str){text_of(t, 5000, 'x'), 5000};
+    s.input = json_of(t, 5000, 'x');
     (void)given(t, &s);
     for (int i = 0; i < 2; i++) {
         struct ff_tasks tasks = {0};

@@ -92,7 +92,6 @@ FF_CONFORMANCE(execution_complete, result_is_kept_byte_for_byte)
 {
     static const size_t sizes[] = {1, 1023, 1024, 1025, 1048576};
 
-    needs_store(t, "bytes without a type that are no JSON");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char *const bytes = keep(t, sizes[i]);
 
@@ -100,8 +99,13 @@ FF_CONFORMANCE(execution_complete, result_is_kept_byte_for_byte)
             bytes[b] = (char)(b * 7 + 1);
         expect_result(t, bytes, sizes[i], "application/octet-stream");
     }
-    expect_result(t, "", 0, NULL);
+    expect_result(t, "", 0, "text/plain");
     expect_result(t, "a\0b", 3, "text/plain; charset=utf-8");
+}
+
+FF_CONFORMANCE(execution_complete, no_result_is_none)
+{
+    needs_store(t, "through a server no result is the value null");
     expect_result(t, NULL, 0, NULL);
 }
 
@@ -111,7 +115,7 @@ FF_CONFORMANCE(execution_complete, result_has_limits)
     struct ff_completion item = {.lease = lease_of(&held)};
     struct ff_task_result answer;
 
-    item.result = (struct ff_str){text_of(t, 1048577, 'r'), 1048577};
+    item.result = json_of(t, 1048577, 'r');
     EXPECT_OK(t, ff_complete(t->client, &item, 1, &answer, &t->err));
     EXPECT_INT(t, FF_TOO_LARGE, answer.status);
     EXPECT_TEXT(t, "result", answer.error.field);
@@ -120,6 +124,10 @@ FF_CONFORMANCE(execution_complete, result_has_limits)
     EXPECT_OK(t, ff_complete(t->client, &item, 1, &answer, &t->err));
     EXPECT_INT(t, FF_INVALID, answer.status);
     EXPECT_TEXT(t, "result_content_type", answer.error.field);
+    item.result_content_type = NULL; /* five bytes of a string are no JSON */
+    EXPECT_OK(t, ff_complete(t->client, &item, 1, &answer, &t->err));
+    EXPECT_INT(t, FF_INVALID, answer.status);
+    EXPECT_TEXT(t, "result", answer.error.field);
     EXPECT_STATE(t, held.id, "active");
     EXPECT_OK(t, when_completed(t, &held, NULL));
 }

@@ -293,7 +293,7 @@ FF_CONFORMANCE(execution_list, summary_leaves_out_what_is_large)
     struct ff_submission s = submission();
     const struct ff_info *info;
 
-    s.input = (struct ff_str){text_of(t, 5000, 'x'), 5000};
+    s.input = json_of(t, 5000, 'x');
     s.required_capabilities = needs;
     s.required_capability_count = 1;
     (void)given(t, &s);

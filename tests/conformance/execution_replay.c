@@ -224,7 +224,7 @@ FF_CONFORMANCE(execution_replay, may_bring_a_new_input)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         request = replay_of(name.id);
         request.has_input = true;
-        request.input = (struct ff_str){text_of(t, sizes[i], (char)('a' + i)), sizes[i]};
+        request.input = json_of(t, sizes[i], (char)('a' + i));
         EXPECT_OK(t, replay(t, &request));
         expect_input(t, name.id, request.input.ptr, sizes[i]);
     }
@@ -287,8 +287,10 @@ FF_CONFORMANCE(execution_replay, has_limits_for_its_words)
     EXPECT_REFUSED(t, FF_TOO_LARGE, "reason", replay(t, &request));
     request = replay_of(name.id);
     request.has_input = true;
-    request.input = (struct ff_str){text_of(t, 1048577, 'i'), 1048577};
+    request.input = json_of(t, 1048577, 'i');
     EXPECT_REFUSED(t, FF_TOO_LARGE, "input", replay(t, &request));
+    request.input.len = 5; /* no JSON any more */
+    EXPECT_REFUSED(t, FF_INVALID, "input", replay(t, &request));
     request = replay_of(name.id);
     request.deadline_ms = 0;
     EXPECT_REFUSED(t, FF_INVALID, "deadline_ms", replay(t, &request));

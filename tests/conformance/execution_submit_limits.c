@@ -88,7 +88,7 @@ FF_CONFORMANCE(execution_submit_limits, input)
 {
     struct ff_submission s = submission();
 
-    s.input = (struct ff_str){text_of(t, 1048577, 'i'), 1048577};
+    s.input = json_of(t, 1048577, 'i');
     refused(t, &s, FF_TOO_LARGE, "input");
     s.input.len = 1;
     s.input_content_type = "";
@@ -100,6 +100,23 @@ FF_CONFORMANCE(execution_submit_limits, input)
     EXPECT_NO_ROWS(t);
     s.input_content_type = text_of(t, 255, 'c');
     EXPECT_TEXT(t, s.input_content_type, look(t, given(t, &s).id)->input_content_type);
+}
+
+/* Bytes of a C caller were taken for JSON unseen. */
+FF_CONFORMANCE(execution_submit_limits, an_input_said_to_be_json_must_be)
+{
+    static const char *const none[] = {
+        "", "x", "{", "[1,]", "1 2", "\xff", "\"\xff\"", "{1:2}", "{\"a\":1,\"a\":2}"};
+    struct ff_submission s = submission();
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        s.input = (struct ff_str){none[i], strlen(none[i])};
+        s.input_content_type = i % 2 ? "application/json" : NULL;
+        refused(t, &s, FF_INVALID, "input");
+    }
+    EXPECT_NO_ROWS(t);
+    s.input_content_type = "text/plain"; /* nobody said it was */
+    EXPECT_BYTES(t, s.input.ptr, s.input.len, look(t, given(t, &s).id)->input);
 }
 
 FF_CONFORMANCE(execution_submit_limits, idempotency_key)

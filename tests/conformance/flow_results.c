@@ -80,14 +80,6 @@ static void when_all_completed(struct test *t, const struct ff_tasks *tasks, str
         EXPECT_OK(t, results[i].status);
 }
 
-static struct ff_str letters(struct test *t, char letter, size_t bytes)
-{
-    char *const text = keep(t, bytes);
-
-    memset(text, letter, bytes);
-    return (struct ff_str){text, bytes};
-}
-
 /* How many members are in a state. */
 static int64_t members(struct test *t, const struct flow *flow, const char *state)
 {
@@ -116,7 +108,7 @@ FF_CONFORMANCE_SLOW(flow_results, large_inputs_of_many_nodes_come_in_several_ans
 {
     enum { WIDTH = 20 };
     const struct flow flow = given_fan(t, fan(t, "first | ", WIDTH, true, 0));
-    const struct ff_str large = letters(t, 'x', LARGE_BYTES);
+    const struct ff_str large = json_of(t, LARGE_BYTES, 'x');
     struct ff_tasks tasks;
     size_t answers = 0;
 
@@ -129,7 +121,7 @@ FF_CONFORMANCE_SLOW(flow_results, large_inputs_of_many_nodes_come_in_several_ans
         tasks = when_claimed_up_to(t, 256);
         for (size_t i = 0; i < tasks.count; i++) {
             EXPECT_INT(t, LARGE_BYTES, (int64_t)tasks.items[i].input.len);
-            EXPECT_INT(t, 'x', tasks.items[i].input.ptr[LARGE_BYTES - 1]);
+            EXPECT_INT(t, 'x', tasks.items[i].input.ptr[LARGE_BYTES - 2]);
             bytes += tasks.items[i].input.len;
         }
         EXPECT(t, bytes <= FF_CLAIM_BYTES_MAX);
@@ -167,7 +159,7 @@ FF_CONFORMANCE_SLOW(flow_results, results_come_along_as_far_as_they_fit)
     const struct flow flow = given_fan(t, fan(t, "zlast | ", WIDTH, false, WIDTH));
     const struct ff_task *task;
 
-    when_completed_all(t, WIDTH, letters(t, 'y', INLINE_BYTES));
+    when_completed_all(t, WIDTH, json_of(t, INLINE_BYTES, 'y'));
     task = when_claimed_up_to(t, 1).items;
     EXPECT_TEXT(t, node_id(t, &flow, "zlast"), task->execution_id);
     EXPECT_INT(t, WIDTH, (int64_t)task->upstream_count);
@@ -187,12 +179,12 @@ FF_CONFORMANCE(flow_results, a_result_elsewhere_is_that_of_the_run_that_counted)
     struct ff_tasks tasks;
 
     tasks = when_claimed_up_to(t, 1);
-    when_all_completed(t, &tasks, letters(t, 'x', INLINE_BYTES + 1));
+    when_all_completed(t, &tasks, json_of(t, INLINE_BYTES + 1, 'x'));
     WAIT_FLOW(t, &flow, "running a:completed b:waiting");
     EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
     tasks = when_claimed_up_to(t, 1);
     if (strcmp(tasks.items[0].node, "a") == 0) {
-        when_all_completed(t, &tasks, letters(t, 'y', INLINE_BYTES + 1));
+        when_all_completed(t, &tasks, json_of(t, INLINE_BYTES + 1, 'y'));
         tasks = when_claimed_up_to(t, 1);
     }
     upstream = tasks.items[0].upstream;
@@ -203,7 +195,7 @@ FF_CONFORMANCE(flow_results, a_result_elsewhere_is_that_of_the_run_that_counted)
         t, ff_result_of(t->client, upstream->execution_id, upstream->generation, &result, &t->err));
     keep_answer(t, result.memory);
     EXPECT_INT(t, INLINE_BYTES + 1, (int64_t)result.data.len);
-    EXPECT_INT(t, 'x', result.data.ptr[0]);
+    EXPECT_INT(t, 'x', result.data.ptr[1]);
     EXPECT_STATUS(t, FF_NO_RESULT,
                   ff_result_of(t->client, upstream->execution_id, 7, &result, &t->err));
     EXPECT_REFUSED(t, FF_INVALID, "generation",

@@ -35,7 +35,7 @@ FF_CONFORMANCE_SLOW(retention_sweep, removes_what_has_ended_with_all_its_own)
     struct held held;
 
     given_retention(t, 1000);
-    s.input = (struct ff_str){text_of(t, 3000, 'x'), 3000};
+    s.input = json_of(t, 3000, 'x');
     s.tags = tags;
     s.tag_count = 1;
     (void)given(t, &s);

@@ -127,7 +127,7 @@ FF_CONFORMANCE(store_restart, everything_reads_as_before)
     struct ff_bytes result = {0};
     struct held held;
 
-    s.input = (struct ff_str){text_of(t, 3000, 'x'), 3000};
+    s.input = json_of(t, 3000, 'x');
     s.tags = tags;
     s.tag_count = 1;
     (void)given(t, &s);

@@ -138,7 +138,7 @@ static ff_status submit_crowd(struct test *t, struct stage *s)
     struct ff_submission *const items = keep(t, CROWD * sizeof *items);
     struct ff_submitted *const results = keep(t, CROWD * sizeof *results);
     char(*const keys)[8] = keep(t, CROWD * sizeof *keys);
-    char *const input = text_of(t, 1000, 'x');
+    const struct ff_str input = json_of(t, 1000, 'x');
     ff_status status;
 
     for (size_t i = 0; i < CROWD; i++) {
@@ -146,7 +146,7 @@ static ff_status submit_crowd(struct test *t, struct stage *s)
         items[i] = submission();
         items[i].ns = items[i].lane = s->ns;
         items[i].kind = items[i].idempotency_key = keys[i];
-        items[i].input = (struct ff_str){input, 1000};
+        items[i].input = input;
     }
     status = ff_submit(t->client, items, CROWD, results, &t->err);
     for (size_t i = 0; status == FF_OK && i < CROWD; i++)

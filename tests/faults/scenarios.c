@@ -85,7 +85,7 @@ static void given_ready_rich(struct test *t, struct stage *s)
 
     item.tags = tags;
     item.tag_count = 2;
-    item.input = (struct ff_str){text_of(t, LARGE_BYTES, 'x'), LARGE_BYTES};
+    item.input = json_of(t, LARGE_BYTES, 'x');
     item.required_capabilities = needs;
     item.required_capability_count = 1;
     add(t, s, &item);
@@ -194,7 +194,7 @@ static ff_status submit_rich(struct test *t, struct stage *s)
 
     item.tags = tags;
     item.tag_count = 2;
-    item.input = (struct ff_str){text_of(t, LARGE_BYTES, 'x'), LARGE_BYTES};
+    item.input = json_of(t, LARGE_BYTES, 'x');
     item.required_capabilities = needs;
     item.required_capability_count = 2;
     item.idempotency_key = "k";

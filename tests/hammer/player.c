@@ -361,7 +361,7 @@ static void play_ended(struct game *g, hammer_op op)
     if (op == OP_REPEAT)
         status = complete(g, hand, hand->result);
     else
-        status = any(g, 2) ? complete(g, hand, "something else") : renew(g, hand);
+        status = any(g, 2) ? complete(g, hand, "\"something else\"") : renew(g, hand);
     (void)note(g, op, hand, began_us, status);
 }
 

@@ -111,6 +111,14 @@ char *text_of(struct test *t, size_t bytes, char fill)
     return text;
 }
 
+struct ff_str json_of(struct test *t, size_t bytes, char fill)
+{
+    char *const text = text_of(t, bytes, fill);
+
+    text[0] = text[bytes - 1] = bytes > 1 ? '"' : '7';
+    return (struct ff_str){text, bytes};
+}
+
 void before_end(struct test *t, void (*undo)(void *ctx), void *ctx)
 {
     struct kept *const kept = kept_new(t, 0);

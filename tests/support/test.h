@@ -69,6 +69,8 @@ void keep_answer(struct test *t, struct ff_memory *memory);
 void forget(struct test *t);
 /* A text of `bytes` bytes, all of them `fill`. */
 char *text_of(struct test *t, size_t bytes, char fill);
+/* JSON of so many bytes: a string of letters; of one byte, a number. */
+struct ff_str json_of(struct test *t, size_t bytes, char fill);
 
 /* Called when the test is over or has failed, before its threads are joined; the last one first. */
 void before_end(struct test *t, void (*undo)(void *ctx), void *ctx);
