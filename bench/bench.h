@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define BENCH_RUNS_MAX      9
 #define BENCH_SIDES_MAX     8
@@ -167,6 +168,16 @@ const char *bench_file_system(void);
 double bench_fsync_ms(void);
 
 /* --- measure.c --- */
+
+/* A program beside us; descriptors for its standard streams, -1: ours. Close-on-exec are all others
+ * that must not be kept open by it. */
+struct bench_child {
+    int in, out, err;
+    pid_t pid;
+};
+void bench_child_start(struct bench_child *child, char *const argv[]);
+/* Waits; true: it ended well. Nothing of its group is left. */
+bool bench_child_end(struct bench_child *child);
 
 _Noreturn void bench_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *bench_alloc(size_t count, size_t bytes);       /* zeroed; never fails */

@@ -7,15 +7,14 @@
  * like ours. Read first: bench/peers/README.md. */
 #include "bench.h"
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -26,8 +25,11 @@
 
 #define PATIENCE_MS 120000 /* for a line of the child */
 
+#define LOG       "said.log" /* in the run's directory */
+#define LOG_SHOWN 2000
+
 struct child {
-    pid_t pid;
+    struct bench_child process;
     FILE *from, *to;
 };
 
@@ -49,31 +51,23 @@ static void set_environment(const struct bench_run *run, const char *dir)
     say("BENCH_PAYLOAD", text);
 }
 
-static void child_start(struct child *child, const struct bench_run *run)
+static void child_start(struct child *child, const struct bench_run *run, const char *dir)
 {
     char *const argv[] = {(char[]){NODE}, (char[]){SCRIPT}, strdup(run->side),
                           strdup(run->scenario->name), NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
+    char log[700];
     int in[2];
     int out[2];
 
-    if (!argv[2] || !argv[3] || pipe(in) != 0 || pipe(out) != 0 ||
-        posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attr) != 0)
+    (void)snprintf(log, sizeof log, "%s/" LOG, dir);
+    if (!argv[2] || !argv[3] || pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         bench_die("cannot make a pipe");
-    /* A group of its own: what hangs is ended with all it has started. */
-    (void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
-    (void)posix_spawnattr_setpgroup(&attr, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, in[0], 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    (void)posix_spawn_file_actions_addclose(&actions, in[1]);
-    (void)posix_spawn_file_actions_addclose(&actions, out[0]);
-    if (posix_spawn(&child->pid, argv[0], &actions, &attr, argv, environ) != 0)
-        bench_die("cannot start '%s': see bench/peers/README.md", argv[0]);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attr);
+    child->process = (struct bench_child){
+        .in = in[0], .out = out[1], .err = open(log, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)};
+    bench_child_start(&child->process, argv);
     (void)close(in[0]);
     (void)close(out[1]);
+    (void)close(child->process.err);
     child->to = fdopen(in[1], "w");
     child->from = fdopen(out[0], "r");
     free(argv[2]);
@@ -86,17 +80,34 @@ static bool child_says(struct child *child, char *line, size_t line_bytes)
 
     if (poll(&poller, 1, PATIENCE_MS) > 0)
         return fgets(line, (int)line_bytes, child->from) != NULL;
-    (void)kill(-child->pid, SIGKILL);
+    (void)kill(-child->process.pid, SIGKILL);
     return false;
 }
 
 static bool child_end(struct child *child)
 {
-    int status = 0;
-
     (void)fclose(child->to);
     (void)fclose(child->from);
-    return waitpid(child->pid, &status, 0) == child->pid && status == 0;
+    return bench_child_end(&child->process);
+}
+
+/* The end of what it had to say besides; engines are talkative, so only when something is wrong. */
+static void show_log(const char *dir)
+{
+    char text[LOG_SHOWN + 1];
+    char path[700];
+    FILE *file;
+    size_t len;
+
+    (void)snprintf(path, sizeof path, "%s/" LOG, dir);
+    file = fopen(path, "re");
+    if (!file)
+        return;
+    if (fseek(file, -LOG_SHOWN, SEEK_END) != 0)
+        rewind(file);
+    len = fread(text, 1, LOG_SHOWN, file);
+    (void)fclose(file);
+    (void)fwrite(text, 1, len, stderr);
 }
 
 static double number(const json_t *answer, const char *name)
@@ -132,7 +143,7 @@ void bench_peer(struct bench_run *run)
 
     (void)snprintf(dir, sizeof dir, "%s", bench_scratch_new());
     set_environment(run, dir);
-    child_start(&child, run);
+    child_start(&child, run, dir);
     if (child_says(&child, line, sizeof line) && !strcmp(line, "ready\n")) {
         bench_start(run);
         (void)fprintf(child.to, "go\n");
@@ -143,6 +154,7 @@ void bench_peer(struct bench_run *run)
     }
     if (!child_end(&child) || !good) {
         (void)fprintf(stderr, "ff-bench: %s did not finish '%s'\n", run->side, run->scenario->name);
+        show_log(dir);
         run->figures = (struct bench_figures){0};
     }
     bench_scratch_drop(dir);

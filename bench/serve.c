@@ -7,12 +7,11 @@
  * connection. At the end the server is stopped and the store audited, as in ours.c. */
 #include "ours.h"
 
+#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -23,11 +22,11 @@
 
 struct server {
     struct bench_run *run;
-    pid_t pid;
+    struct bench_child child;
     char url[128];
 };
 
-static pid_t spawn_server(const char *store, int out)
+static void spawn_server(struct bench_child *child, const char *store, int out)
 {
     const char *const given = getenv("FF_BENCH_FF");
     char *const argv[] = {strdup(given ? given : FF_DEFAULT),
@@ -39,18 +38,13 @@ static pid_t spawn_server(const char *store, int out)
                           (char[]){"--log-level"},
                           (char[]){"error"},
                           NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
 
-    if (!argv[0] || !argv[5] || posix_spawn_file_actions_init(&actions) != 0)
+    if (!argv[0] || !argv[5])
         bench_die("out of memory");
-    (void)posix_spawn_file_actions_adddup2(&actions, out, 1);
-    if (posix_spawn(&pid, argv[0], &actions, NULL, argv, environ) != 0)
-        bench_die("cannot start '%s'", argv[0]);
-    (void)posix_spawn_file_actions_destroy(&actions);
+    *child = (struct bench_child){.in = -1, .out = out, .err = -1};
+    bench_child_start(child, argv);
     free(argv[0]);
     free(argv[5]);
-    return pid;
 }
 
 /* Returns when it listens. */
@@ -62,24 +56,22 @@ static void server_start(struct server *server, struct bench_run *run)
     FILE *from;
 
     *server = (struct server){.run = run};
-    if (pipe(out) != 0)
+    if (pipe2(out, O_CLOEXEC) != 0)
         bench_die("cannot make a pipe");
-    server->pid = spawn_server(bench_url(run, store, sizeof store), out[1]);
+    spawn_server(&server->child, bench_url(run, store, sizeof store), out[1]);
     (void)close(out[1]);
     from = fdopen(out[0], "r");
     if (!from || !fgets(line, sizeof line, from) ||
         sscanf(line, "listening on %127s", server->url) != 1)
         bench_die("the server does not listen");
     (void)fclose(from);
-    run->server_pid = server->pid;
+    run->server_pid = server->child.pid;
 }
 
 static void server_stop(struct server *server)
 {
-    int status = 0;
-
-    (void)kill(server->pid, SIGTERM);
-    if (waitpid(server->pid, &status, 0) != server->pid || status != 0)
+    (void)kill(server->child.pid, SIGTERM);
+    if (!bench_child_end(&server->child))
         bench_die("the server did not stop in order");
     server->run->server_pid = 0;
 }

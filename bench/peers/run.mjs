@@ -12,14 +12,20 @@ const SLOTS = 16;
 const BULK = 1000;
 const WARM = 10;
 
-// stdout is ours: what engines have to say goes to stderr.
+// stdout is ours: what engines have to say goes to stderr, which ff-bench keeps and shows when a run fails.
 const tell = (line) => process.stdout.write(`${line}\n`);
 console.log = console.info = console.warn = console.error;
 
 const [engineName, scenarioName] = process.argv.slice(2);
 const wanted = Number(process.env.BENCH_COUNT);
 const payload = 'x'.repeat(Math.max(0, Number(process.env.BENCH_PAYLOAD) - 20));
-const go = once(createInterface({ input: process.stdin }), 'line');
+const input = createInterface({ input: process.stdin });
+const go = once(input, 'line');
+
+// Whoever started us is gone, however it ended: so are we, and the servers we have started.
+let over = false;
+input.on('close', () => over || process.exit(1));
+process.on('SIGTERM', () => process.exit(1));
 
 /** Completions: how many there were, and who waits for which. */
 class Ledger {
@@ -146,6 +152,7 @@ async function main() {
   });
   const need = needs[scenarioName];
   if (need && !engine[need]) {
+    over = true;
     tell('no');
   } else {
     const count = Math.min(wanted, engine.most?.[scenarioName] ?? wanted);
@@ -156,6 +163,7 @@ async function main() {
     const cpu = process.cpuUsage();
     const seen = await play();
     const used = process.cpuUsage(cpu);
+    over = true;
     tell(
       JSON.stringify({
         count,
