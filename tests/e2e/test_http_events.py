@@ -2,7 +2,9 @@
 """test_http_events -- the event log over HTTP: pages, long polls, streams that resume; flows."""
 
 import json
+import selectors
 import socket
+import time
 import unittest
 
 from serving import DEADLINE_S, Server, in_thread, wait_for
@@ -223,35 +225,81 @@ class Events(unittest.TestCase):
             "/v1/flows/00000000-0000-7000-8000-000000000000").status)
 
 
+def percentiles(seconds):
+    """p50 and p99 of durations, as a text in milliseconds."""
+    ordered = sorted(seconds)
+    return "p50 {:.1f} ms, p99 {:.1f} ms".format(
+        *(1000 * ordered[max(0, -(-len(ordered) * percent // 100) - 1)] for percent in (50, 99)))
+
+
 class ManyIdle(unittest.TestCase):
+    """Memory and latency are printed; what must hold is that everybody is served."""
+
+    def waiting_claims(self, server, count):
+        body = json.dumps({"worker_instance_id": "w-1", "lanes": ["none"], "wait_ms": 60000})
+        claims = []
+        for _ in range(count):
+            one = socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
+            one.sendall((f"POST /v1/workers/w/claim HTTP/1.1\r\nHost: localhost\r\n"
+                         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                         f"\r\n{body}").encode())
+            claims.append(one)
+        return claims
+
+    def healthy(self, http, rounds=100):
+        """What a client beside them sees: submit, claim and complete one; the time of each."""
+        took = []
+        for _ in range(rounds):
+            begun = time.monotonic()
+            self.assertEqual(201, http.post("/v1/executions", {"kind": "k"}).status)
+            task = http.post("/v1/workers/w/claim", {"worker_instance_id": "x"}).json["tasks"][0]
+            named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
+            self.assertEqual(200, http.post("/v1/tasks/complete", {"tasks": [named]}).status)
+            took.append((time.monotonic() - begun) / 3)
+        return took
+
+    def delivered(self, http, streams):
+        """How long after the call the event was with each stream."""
+        made = http.post("/v1/executions", {"kind": "flagged", "namespace": "seen"})
+        begun, took = time.monotonic(), []
+        self.assertEqual(200, http.post(made.headers["Location"] + "/cancel", {}).status)
+        with selectors.DefaultSelector() as waiting:
+            for stream in streams:
+                waiting.register(stream.socket, selectors.EVENT_READ, stream)
+            while waiting.get_map():
+                ready = waiting.select(DEADLINE_S)
+                self.assertTrue(ready, f"{len(waiting.get_map())} streams have heard nothing")
+                for key, _ in ready:
+                    took.append(time.monotonic() - begun)
+                    waiting.unregister(key.fileobj)
+        for stream in streams:
+            self.assertEqual(made.json["execution_id"], stream.next()[2]["execution_id"])
+        return took
+
     def test_a_thousand_streams_and_two_hundred_claims(self):
         with Server(args=["--connections-max", "2000", "--log-level", "warn"]) as server:
             http = server.client()
+            alone = self.healthy(http)
             before = server.memory_kb()
-            streams = [Stream(server.port, "/v1/events?kinds=completion") for _ in range(1000)]
+            streams = [Stream(server.port, "/v1/events?kinds=completion&namespace=seen")
+                       for _ in range(1000)]
+            for stream in streams:
+                stream.place()
             idle = server.memory_kb()
-            claims = []
-            body = json.dumps({"worker_instance_id": "w-1", "lanes": ["none"], "wait_ms": 60000})
-            for _ in range(200):
-                one = socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
-                one.sendall((f"POST /v1/workers/w/claim HTTP/1.1\r\nHost: localhost\r\n"
-                             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-                             f"\r\n{body}").encode())
-                claims.append(one)
+            claims = self.waiting_claims(server, 200)
             wait_for("200 waiting claims",
                      lambda: http.get("/v1/stats").json["http"]["waiting_claims"] >= 200)
             full = server.memory_kb()
             with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
                 threads = [line.split()[1] for line in file if line.startswith("Threads:")]
+            beside = self.healthy(http)
+            heard = self.delivered(http, streams)
             print(f"\n  1,000 streams: {idle - before} KiB; 200 waiting claims: {full - idle} KiB; "
-                  f"{threads[0]} threads")
+                  f"{threads[0]} threads"
+                  f"\n  a call of a healthy client alone: {percentiles(alone)}"
+                  f"\n  beside all of them: {percentiles(beside)}"
+                  f"\n  an event is with 1,000 streams: {percentiles(heard)}")
             self.assertLess(int(threads[0]), 40)
-            made = http.post("/v1/executions", {"kind": "k"}).json["execution_id"]
-            task = http.post("/v1/workers/w/claim", {"worker_instance_id": "x"}).json["tasks"][0]
-            named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
-            http.post("/v1/tasks/complete", {"tasks": [named]})
-            for stream in streams:
-                self.assertEqual(made, stream.next()[2]["execution_id"])
             for one in claims:
                 one.close()
             wait_for("claims are given up",
