@@ -16,7 +16,6 @@
 #include "base/banned.h"
 
 #define CHAIN     10
-#define SLOTS_MAX 64
 #define WARM      5
 #define NAME      24
 #define GIVE_UP_S 300
@@ -178,71 +177,31 @@ void bench_flows_chain(struct bench_run *run)
 
 struct team {
     struct ours ours;
-    pthread_t slots[SLOTS_MAX];
-    size_t count;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t done;
-    bool over;
+    struct ours_runtime runtime;
+    size_t done; /* executions that were to be completed so far */
 };
-
-static void *slot_main(void *arg)
-{
-    struct team *const team = arg;
-    bool over = false;
-
-    while (!over) {
-        const size_t count = ours_work(&team->ours, &one_slot);
-
-        pthread_mutex_lock(&team->lock);
-        team->done += count;
-        over = team->over;
-        pthread_cond_signal(&team->changed);
-        pthread_mutex_unlock(&team->lock);
-    }
-    return NULL;
-}
 
 static void team_start(struct team *team, struct bench_run *run)
 {
-    *team = (struct team){.lock = PTHREAD_MUTEX_INITIALIZER,
-                          .changed = PTHREAD_COND_INITIALIZER,
-                          .count = run->scenario->threads};
+    *team = (struct team){0};
     ours_open(&team->ours, run);
-    for (size_t i = 0; i < team->count; i++)
-        if (pthread_create(&team->slots[i], NULL, slot_main, team) != 0)
-            bench_die("cannot start a thread");
-}
-
-static void team_await(struct team *team, size_t done)
-{
-    pthread_mutex_lock(&team->lock);
-    while (team->done < done)
-        pthread_cond_wait(&team->changed, &team->lock);
-    pthread_mutex_unlock(&team->lock);
+    ours_runtime_start(&team->runtime, &team->ours, run->scenario->threads);
 }
 
 static void team_stop(struct team *team)
 {
-    pthread_mutex_lock(&team->lock);
-    team->over = true;
-    pthread_mutex_unlock(&team->lock);
-    ours_submit(&team->ours, team->count, 1); /* so that they look up */
-    for (size_t i = 0; i < team->count; i++)
-        (void)pthread_join(team->slots[i], NULL);
-    while (ours_work(&team->ours, &(struct ours_worker){.max = 100}))
-        continue;
+    ours_runtime_stop(&team->runtime);
     ours_close(&team->ours);
 }
 
 static double fan_ms(struct ours *ours, const struct graph *fan)
 {
     struct team *const team = ff_container_of(ours, struct team, ours);
-    const size_t before = team->done; /* nothing runs: nobody changes it */
     const double from_s = bench_now_s();
 
     create(ours, fan);
-    team_await(team, before + fan->node_count);
+    team->done += fan->node_count;
+    ours_runtime_await(&team->runtime, team->done);
     return (bench_now_s() - from_s) * 1000;
 }
 
@@ -272,7 +231,7 @@ static void creator_thread(void *ctx, size_t index)
 
     while (count--)
         create(ours, &creators->chain);
-    team_await(creators->team, ours->run->count * CHAIN);
+    ours_runtime_await(&creators->team->runtime, ours->run->count * CHAIN);
 }
 
 void bench_flows_chains(struct bench_run *run)

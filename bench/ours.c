@@ -312,41 +312,34 @@ void bench_ours_work(struct bench_run *run)
     bench_ours_drain(run); /* with batch = 1 */
 }
 
-/* --- end to end: half of the threads submit one at a time, the others are a worker's slots --- */
+/* --- end to end: threads that submit one at a time, and a worker with as many slots --- */
 
-/* The last completion ends the run. Slots that still wait for work then get some, so that they look
- * up and leave. */
-static void slot_loop(struct ours *ours, size_t index)
-{
-    const size_t goal = ours->run->count;
+struct both {
+    struct ours *ours;
+    struct ours_runtime runtime;
+};
 
-    while (atomic_load(&ours->done) < goal) {
-        const size_t count = ours_work(
-            ours, &(struct ours_worker){
-                      .index = index, .max = ours->run->scenario->batch, .wait_ms = PARKED_MS});
-        const size_t before = atomic_fetch_add(&ours->done, count);
-
-        if (before < goal && before + count >= goal) {
-            bench_stop(ours->run);
-            ours_submit(ours, ours->run->scenario->threads, 1);
-        }
-    }
-}
-
+/* The last completion ends the run. */
 static void both_thread(void *ctx, size_t index)
 {
-    struct ours *const ours = ctx;
-    const size_t submitters = ours->run->scenario->threads;
+    struct both *const both = ctx;
 
-    if (index < submitters)
-        submit_thread(ctx, index);
-    else
-        slot_loop(ours, index);
+    if (index < both->ours->run->scenario->threads) {
+        submit_thread(both->ours, index);
+    } else {
+        ours_runtime_await(&both->runtime, both->ours->run->count);
+        bench_stop(both->ours->run);
+    }
 }
 
 void ours_both(struct ours *ours)
 {
-    bench_threads(ours->run, ours->run->scenario->threads * 2, both_thread, ours);
+    const size_t threads = ours->run->scenario->threads;
+    struct both both = {.ours = ours};
+
+    ours_runtime_start(&both.runtime, ours, threads);
+    bench_threads(ours->run, threads + 1, both_thread, &both);
+    ours_runtime_stop(&both.runtime);
 }
 
 void bench_ours_both(struct bench_run *run)

@@ -2,7 +2,8 @@
  *
  * ours.h -- what the files that drive our own engine share: a client, submitting, working.
  *
- * For ours.c, flows.c, events.c, growth.c and serve.c only. Public header only, default options.
+ * For ours.c, runtime.c, flows.c, events.c, growth.c and serve.c only. Public header only, default
+ * options.
  */
 #ifndef FF_BENCH_OURS_H
 #define FF_BENCH_OURS_H
@@ -10,6 +11,7 @@
 #include "bench.h"
 
 #include <flowfabric.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define BULK      1000
@@ -46,7 +48,17 @@ size_t ours_work(struct ours *ours, const struct ours_worker *worker);
 /* Submits run->count and has them drained by the scenario's threads; the clock is about the drain.
  */
 void ours_drain(struct ours *ours);
-/* The scenario's threads submit one at a time; ours_both: and as many others work meanwhile. */
+/* The library's own worker (runtime.c), on a thread of its own. */
+struct ours_runtime {
+    struct ff_worker *worker;
+    pthread_t thread;
+};
+void ours_runtime_start(struct ours_runtime *runtime, struct ours *ours, size_t slots);
+/* Until so many executions have been completed since its start. */
+void ours_runtime_await(struct ours_runtime *runtime, size_t done);
+void ours_runtime_stop(struct ours_runtime *runtime);
+
+/* The scenario's threads submit one at a time; ours_both: a worker with as many slots meanwhile. */
 void ours_single(struct ours *ours);
 void ours_both(struct ours *ours);
 void ours_sleep_ms(long ms);

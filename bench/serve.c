@@ -108,6 +108,7 @@ void bench_serve_drain(struct bench_run *run)
 void bench_serve_both(struct bench_run *run)
 {
     served(run, ours_both);
+    run->figures.requests = 0; /* those of the worker are not counted */
 }
 
 /* From the start of the process to the line that says it listens, on a store in use. */

@@ -353,12 +353,13 @@ void ff_rowset_op_undo(struct ff_rowset *rows)
     rows->purge_count = rows->undo_purges;
 }
 
-static void journal(struct ff_rowset *rows, undo_kind kind, struct ff_entry *entry)
+/* Returns the copy of an edited row. */
+static const void *journal(struct ff_rowset *rows, undo_kind kind, struct ff_entry *entry)
 {
     struct ff_undo *const undo = ff_arena_alloc(rows->arena, sizeof *undo);
 
     if (!undo)
-        return; /* the arena has failed: the engine drops the whole batch */
+        return NULL; /* the arena has failed: the engine drops the whole batch */
     undo->kind = kind;
     undo->entry = entry;
     undo->found = entry->found;
@@ -366,15 +367,17 @@ static void journal(struct ff_rowset *rows, undo_kind kind, struct ff_entry *ent
     if (kind == UNDO_EDIT) {
         undo->copy = ff_arena_copy(rows->arena, entry->row, ff_tables[entry->table].row_bytes);
         if (!undo->copy)
-            return;
+            return NULL;
     }
     undo->next = rows->undo;
     rows->undo = undo;
+    return undo->copy;
 }
 
 void ff_rowset_edit(struct ff_rowset *rows, void *row)
 {
     struct ff_row *const head = row;
+    const void *copy;
 
     if (row == rows->spare)
         return;
@@ -382,7 +385,9 @@ void ff_rowset_edit(struct ff_rowset *rows, void *row)
     assert(ff_tables[head->table].flavour != FF_FLAVOUR_INSERT_ONLY || head->is_new);
     if (head->op == rows->op)
         return;
-    journal(rows, UNDO_EDIT, head->entry);
+    copy = journal(rows, UNDO_EDIT, head->entry);
+    if (!head->is_dirty)
+        head->before = copy;
     head->is_dirty = true;
     head->op = rows->op;
 }
@@ -403,7 +408,7 @@ void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
         head->is_dirty = !head->is_new;
         return head;
     }
-    journal(rows, UNDO_INSERT, entry);
+    (void)journal(rows, UNDO_INSERT, entry);
     entry->found = FF_FOUND_ROW;
     head->is_new = true;
     head->op = rows->op;
@@ -418,7 +423,7 @@ void ff_rowset_delete(struct ff_rowset *rows, void *row)
         return;
     assert(head->entry && head->entry->want == FF_WANT_LOCK);
     if (head->op != rows->op) {
-        journal(rows, UNDO_EDIT, head->entry);
+        (void)journal(rows, UNDO_EDIT, head->entry);
         head->op = rows->op;
     }
     head->is_deleted = true;
@@ -492,6 +497,41 @@ size_t ff_rowset_changes(struct ff_rowset *rows, ff_table table, ff_change chang
     qsort(list, count, sizeof *list, by_key);
     *ret = list;
     return count;
+}
+
+static bool column_equal(const struct ff_col *col, const void *a, const void *b)
+{
+    const char *const x = (const char *)a + col->offset;
+    const char *const y = (const char *)b + col->offset;
+    struct ff_str s, t;
+
+    switch (col->type) {
+    case FF_TYPE_I16:
+    case FF_TYPE_I32:
+        return memcmp(x, y, sizeof(int32_t)) == 0;
+    case FF_TYPE_I64:
+        return memcmp(x, y, sizeof(int64_t)) == 0;
+    case FF_TYPE_UUID:
+        return memcmp(x, y, sizeof(struct ff_uuid)) == 0;
+    case FF_TYPE_TEXT:
+    case FF_TYPE_BLOB:
+        memcpy(&s, x, sizeof s);
+        memcpy(&t, y, sizeof t);
+        return !s.ptr == !t.ptr && ff_str_eq(s, t);
+    }
+    return false;
+}
+
+bool ff_row_is_rewritten(const void *row)
+{
+    const struct ff_row *const head = row;
+    const struct ff_table_info *const info = &ff_tables[head->table];
+
+    for (size_t i = 0; i < info->col_count; i++)
+        if (info->cols[i].cls == FF_COL_WARM &&
+            (!head->before || !column_equal(&info->cols[i], row, head->before)))
+            return true;
+    return false;
 }
 
 bool ff_rowset_has_changes(const struct ff_rowset *rows)

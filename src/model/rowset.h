@@ -127,5 +127,7 @@ typedef enum ff_change { FF_CHANGE_INSERT, FF_CHANGE_UPDATE, FF_CHANGE_DELETE } 
  * there is none. */
 size_t ff_rowset_changes(struct ff_rowset *rows, ff_table table, ff_change change, void ***ret);
 bool ff_rowset_has_changes(const struct ff_rowset *rows);
+/* Of a row to update: has a warm column changed, too? */
+bool ff_row_is_rewritten(const void *row);
 
 #endif

@@ -34,18 +34,22 @@ struct ff_sql_block {
 };
 extern const struct ff_sql_block ff_sql_blocks[FF_SQL_COUNT];
 
-/* The statements every table has. On Postgres each takes one array per column; on SQLite one value
- * per column, run once per row. A NULL text: the table never needs it. */
+/* The statements every table has. On Postgres each takes one array per column, or one value per
+ * column if there is one row; on SQLite one value per column, run once per row. A NULL text: the
+ * table never needs it. */
+enum { FF_FORM_SQLITE, FF_FORM_POSTGRES, FF_FORM_POSTGRES_ONE, FF_FORM_COUNT };
+
 struct ff_sql_table {
-    const char *lock[FF_DIALECT_COUNT];   /* keys -> rows, FOR UPDATE SKIP LOCKED */
-    const char *wait[FF_DIALECT_COUNT];   /* keys -> rows, FOR UPDATE */
-    const char *read[FF_DIALECT_COUNT];   /* keys -> rows, no lock (also tells absent from busy) */
-    const char *insert[FF_DIALECT_COUNT]; /* all columns */
-    const char *insert_many;              /* the same on SQLite for FF_SQL_MANY_ROWS at once */
-    const char *serial;                   /* the same on Postgres for a log without a sequence */
-    const char *update[FF_DIALECT_COUNT]; /* key columns, then the hot ones */
-    const char *remove[FF_DIALECT_COUNT]; /* keys */
-    const char *purge[FF_DIALECT_COUNT];  /* (partition_key, execution_id); EXECUTION scope only */
+    const char *lock[FF_FORM_COUNT];    /* keys -> rows, FOR UPDATE SKIP LOCKED */
+    const char *wait[FF_FORM_COUNT];    /* keys -> rows, FOR UPDATE */
+    const char *read[FF_FORM_COUNT];    /* keys -> rows, no lock (also tells absent from busy) */
+    const char *insert[FF_FORM_COUNT];  /* all columns */
+    const char *insert_many;            /* the same on SQLite for FF_SQL_MANY_ROWS at once */
+    const char *serial;                 /* the same on Postgres for a log without a sequence */
+    const char *update[FF_FORM_COUNT];  /* key columns, then the hot ones */
+    const char *rewrite[FF_FORM_COUNT]; /* key columns, then hot and warm ones as they come */
+    const char *remove[FF_FORM_COUNT];  /* keys */
+    const char *purge[FF_FORM_COUNT];   /* (partition_key, execution_id); EXECUTION scope only */
 };
 extern const struct ff_sql_table ff_sql_tables[FF_TABLE_COUNT];
 

@@ -262,18 +262,21 @@ void model_tx_mark(struct model_tx *tx, struct ff_uuid batch_id, int64_t at_ms)
     tx->changes_done = tx->changes.len;
 }
 
-/* An update sends the hot columns and no others: a change to any other would be lost. */
+/* An update sends the hot columns, a rewriting one the warm ones too, and no others: a change to
+ * any other would be lost. */
 static void *updated(struct model *model, ff_table table, const void *old, const void *row)
 {
     void *const copy = keep(model, table, old);
+    const bool rewritten = ff_row_is_rewritten(row);
 
     for (size_t i = 0; i < ff_tables[table].col_count; i++) {
         const struct ff_col *const col = &ff_tables[table].cols[i];
 
-        if (col->cls == FF_COL_HOT)
+        if (col->cls == FF_COL_HOT || (col->cls == FF_COL_WARM && rewritten))
             copy_col(col, copy, row, &model->arena);
         else if (!col_equal(col, old, row))
-            model->hooks.wrong(model->hooks.ctx, "an update changes a column that is set once");
+            model->hooks.wrong(model->hooks.ctx,
+                               "an update changes a column that it does not send");
     }
     return copy;
 }

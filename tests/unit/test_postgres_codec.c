@@ -74,6 +74,29 @@ static void test_codec__array_of_texts_keeps_empty_apart_from_null(void **state)
     assert_memory_equal(params.values[0] + 20, tail, sizeof tail);
 }
 
+static void test_codec__a_row_alone_travels_as_values(void **state)
+{
+    static const uint8_t percent[] = {0, 0, 0, 7};
+    struct ff_pg_params params = {.arena = &arena};
+    struct ff_progress row;
+
+    (void)state;
+    ff_row_init(FF_TABLE_PROGRESS, &row);
+    row.percent = 7;
+    ff_pg_bind_cell(&params, col_of(FF_TABLE_PROGRESS, "percent"), &row);
+    row.percent = 8; /* a number is copied */
+    row.message = FF_STR("");
+    ff_pg_bind_cell(&params, col_of(FF_TABLE_PROGRESS, "message"), &row);
+    row.message = ff_str_null();
+    ff_pg_bind_cell(&params, col_of(FF_TABLE_PROGRESS, "message"), &row);
+    assert_int_equal(params.types[0], 23);
+    assert_int_equal(params.lengths[0], sizeof percent);
+    assert_memory_equal(params.values[0], percent, sizeof percent);
+    assert_non_null(params.values[1]);
+    assert_int_equal(params.lengths[1], 0);
+    assert_null(params.values[2]);
+}
+
 static void test_codec__empty_array_has_no_dimension(void **state)
 {
     static const uint8_t expected[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20};
@@ -222,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_codec__array_of_numbers_with_null, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__array_of_texts_keeps_empty_apart_from_null,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(test_codec__a_row_alone_travels_as_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__empty_array_has_no_dimension, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__value_has_the_declared_width, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__numbers_keep_their_sign, setup, teardown),

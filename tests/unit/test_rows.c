@@ -34,10 +34,14 @@ static void test_rows__insert_only_tables_have_no_hot_column(void **state FF_UNU
     for (size_t t = 0; t < FF_TABLE_COUNT; t++) {
         const struct ff_table_info *info = &ff_tables[t];
         size_t hot = 0;
+        size_t warm = 0;
 
-        for (size_t i = 0; i < info->col_count; i++)
+        for (size_t i = 0; i < info->col_count; i++) {
             hot += info->cols[i].cls == FF_COL_HOT;
+            warm += info->cols[i].cls == FF_COL_WARM;
+        }
         assert_int_equal(info->flavour == FF_FLAVOUR_KEYED, hot > 0);
+        assert_true(hot > 0 || warm == 0);
     }
 }
 

@@ -141,6 +141,45 @@ static void test_rowset__undo_keeps_what_earlier_ops_did(void **state)
     assert_int_equal(ff_rowset_changes(&rows, FF_TABLE_LANE, FF_CHANGE_UPDATE, &list), 1);
 }
 
+static void test_rowset__an_update_knows_whether_a_warm_column_changed(void **state)
+{
+    struct ff_execution *const row = ff_rowset_row_new(&rows, FF_TABLE_EXECUTION);
+
+    (void)state;
+    row->cancel_reason = FF_STR("as it was");
+    (void)ff_rowset_put(&rows, FF_TABLE_EXECUTION, row, true);
+    ff_rowset_op_begin(&rows, 1);
+    ff_rowset_edit(&rows, row);
+    row->version++;
+    row->cancel_reason = ff_arena_str(rows.arena, row->cancel_reason); /* the same elsewhere */
+    assert_false(ff_row_is_rewritten(row));
+    ff_rowset_op_begin(&rows, 2);
+    ff_rowset_edit(&rows, row);
+    row->priority = 7;
+    assert_true(ff_row_is_rewritten(row));
+    ff_rowset_op_undo(&rows);
+    assert_false(ff_row_is_rewritten(row));
+    ff_rowset_op_begin(&rows, 3);
+    ff_rowset_edit(&rows, row);
+    row->cancel_reason = ff_str_null();
+    ff_rowset_op_begin(&rows, 4); /* what an earlier op changed stays changed */
+    ff_rowset_edit(&rows, row);
+    row->version++;
+    assert_true(ff_row_is_rewritten(row));
+}
+
+static void test_rowset__a_row_deleted_and_made_again_is_rewritten(void **state)
+{
+    struct ff_execution *const row = ff_rowset_row_new(&rows, FF_TABLE_EXECUTION);
+
+    (void)state;
+    (void)ff_rowset_put(&rows, FF_TABLE_EXECUTION, row, true);
+    ff_rowset_op_begin(&rows, 1);
+    ff_rowset_delete(&rows, row);
+    assert_ptr_equal(row, ff_rowset_insert(&rows, FF_TABLE_EXECUTION, row));
+    assert_true(row->head.is_dirty && ff_row_is_rewritten(row));
+}
+
 static void test_rowset__changes_are_sorted_by_key(void **state)
 {
     static const char *const names[] = {"c", "a", "b", "aa"};
@@ -261,6 +300,10 @@ int main(void)
             test_rowset__undo_puts_back_edits_inserts_deletes_and_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rowset__undo_keeps_what_earlier_ops_did, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_rowset__an_update_knows_whether_a_warm_column_changed,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rowset__a_row_deleted_and_made_again_is_rewritten,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_rowset__changes_are_sorted_by_key, setup, teardown),
         cmocka_unit_test_setup_teardown(
             test_rowset__a_row_made_and_deleted_in_one_batch_is_not_saved, setup, teardown),

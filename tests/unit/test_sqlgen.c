@@ -274,6 +274,33 @@ static void test_sqlgen__tables_have_their_statements(void **state)
     assert_contains(tree->out, "SELECT nextval('ff_event_id_seq'), u.kind");
 }
 
+static void test_sqlgen__a_lone_row_needs_no_arrays(void **state)
+{
+    struct tree *tree = *state;
+
+    put(tree, "sql/a.sql", "-- name: one\n-- out: cells n:i64\nSELECT 1;\n");
+    assert_int_equal(0, run(tree));
+    assert_made(tree, "SELECT partition_key, execution_id, name, value FROM ff_tag t WHERE "
+                      "partition_key = $1::int2 AND execution_id = $2::uuid AND name = $3::text "
+                      "FOR UPDATE OF t SKIP LOCKED\"");
+    assert_contains(tree->out,
+                    "WITH hit AS (UPDATE ff_tag SET value = $4::text WHERE partition_key = "
+                    "$1::int2 AND execution_id = $2::uuid AND name = $3::text RETURNING 1) "
+                    "SELECT 1 / (count(*) = 1)::int FROM hit\"");
+    assert_contains(tree->out, "VALUES (nextval('ff_event_id_seq'), $1::int2");
+}
+
+/* Claims and completions change no warm column, so their update names none. */
+static void test_sqlgen__an_update_names_warm_columns_only_to_rewrite(void **state)
+{
+    struct tree *tree = *state;
+
+    put(tree, "sql/a.sql", "-- name: one\n-- out: cells n:i64\nSELECT 1;\n");
+    assert_int_equal(0, run(tree));
+    assert_made(tree, "UPDATE ff_execution SET state = ?3, due_at_ms = ?4, version = ?5");
+    assert_contains(tree->out, "UPDATE ff_execution SET state = ?3, priority = ?4, flags = ?5");
+}
+
 static void test_sqlgen__what_has_not_changed_is_not_written(void **state)
 {
     struct tree *tree = *state;
@@ -426,6 +453,8 @@ int main(void)
         TEST(states_and_events_come_from_their_lists),
         TEST(audits_are_listed_with_their_notes),
         TEST(tables_have_their_statements),
+        TEST(a_lone_row_needs_no_arrays),
+        TEST(an_update_names_warm_columns_only_to_rewrite),
         TEST(what_has_not_changed_is_not_written),
         TEST(inputs_are_those_used),
         TEST(fragments_and_states_are_known),

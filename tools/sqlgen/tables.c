@@ -2,11 +2,14 @@
  *
  * tables.c -- the statements every table of rows.def has: load by key, insert, update, delete.
  *
- * Postgres takes one array per column and works on all rows at once; SQLite takes one row. A key
- * set joined as unnest() is the only join next to a lock. Tests: tests/unit/test_sqlgen.c. */
+ * Postgres takes one array per column and works on all rows at once; SQLite takes one row, and so
+ * does a third form for Postgres: a lone row needs no arrays, which halves what it costs. A key set
+ * joined as unnest() is the only join next to a lock. Tests: tests/unit/test_sqlgen.c. */
 #include "sqlgen.h"
 
 #include <string.h>
+
+enum { POSTGRES_ONE = DIALECTS, FORMS };
 
 static bool is_key(const struct column *col)
 {
@@ -16,6 +19,16 @@ static bool is_key(const struct column *col)
 static bool is_hot(const struct column *col)
 {
     return col->cls == HOT;
+}
+
+static bool is_hot_or_warm(const struct column *col)
+{
+    return col->cls == HOT || col->cls == WARM;
+}
+
+static bool is_warm(const struct column *col)
+{
+    return col->cls == WARM;
 }
 
 static bool is_any(const struct column *col)
@@ -79,6 +92,15 @@ static int add_rows(struct buf *out, const struct table *table, pick_fn *pick, i
     return number;
 }
 
+/* "?1" or "$1::int2" */
+static void add_param(struct buf *out, const struct column *col, int form, int number)
+{
+    if (form == SQLITE)
+        buf_addf(out, "?%d", number);
+    else
+        buf_addf(out, "$%d::%s", number, pg_type(col->type));
+}
+
 /* " VALUES (?1, ?2), (?3, ?4)" */
 static void add_values(struct buf *out, const struct table *table, pick_fn *pick, int rows)
 {
@@ -98,8 +120,8 @@ static void add_values(struct buf *out, const struct table *table, pick_fn *pick
     }
 }
 
-/* "t.a = k.a AND t.b = k.b" or "a = ?1 AND b = ?2". */
-static void add_match(struct buf *out, const struct table *table, pick_fn *pick, int dialect)
+/* "t.a = k.a AND t.b = k.b", "a = ?1 AND b = ?2" or "a = $1::int2 AND b = $2::uuid". */
+static void add_match(struct buf *out, const struct table *table, pick_fn *pick, int form)
 {
     int number = 1;
 
@@ -109,10 +131,12 @@ static void add_match(struct buf *out, const struct table *table, pick_fn *pick,
         if (!pick(&table->cols[i]))
             continue;
         buf_adds(out, number > 1 ? " AND " : "");
-        if (dialect == SQLITE)
-            buf_addf(out, "%s = ?%d", name, number);
-        else
+        if (form == POSTGRES) {
             buf_addf(out, "t.%s = k.%s", name, name);
+        } else {
+            buf_addf(out, "%s = ", name);
+            add_param(out, &table->cols[i], form, number);
+        }
         number++;
     }
 }
@@ -126,22 +150,22 @@ static void add_keys(struct buf *out, const struct table *table, pick_fn *pick)
     buf_adds(out, ")");
 }
 
-static const char *select_by_key(const struct table *table, int dialect, const char *lock)
+static const char *select_by_key(const struct table *table, int form, const char *lock)
 {
     struct buf out = {0};
 
     buf_adds(&out, "SELECT ");
-    add_names(&out, table, is_any, dialect == SQLITE ? "" : "t.");
+    add_names(&out, table, is_any, form == POSTGRES ? "t." : "");
     buf_addf(&out, " FROM %s", table->sql);
-    if (dialect == SQLITE) {
-        buf_adds(&out, " WHERE ");
-    } else {
+    if (form == POSTGRES) {
         buf_adds(&out, " t JOIN ");
         add_keys(&out, table, is_key);
         buf_adds(&out, " ON ");
+    } else {
+        buf_adds(&out, form == POSTGRES_ONE ? " t WHERE " : " WHERE ");
     }
-    add_match(&out, table, is_key, dialect);
-    if (dialect == POSTGRES)
+    add_match(&out, table, is_key, form);
+    if (form != SQLITE)
         buf_adds(&out, lock);
     return out.data;
 }
@@ -155,6 +179,31 @@ static const char *insert_sqlite(const struct table *table, int rows)
     add_names(&out, table, pick, "");
     buf_adds(&out, ")");
     add_values(&out, table, pick, rows);
+    return out.data;
+}
+
+static const char *insert_one(const struct table *table)
+{
+    pick_fn *const pick = table->flavour == LOG ? is_given : is_any;
+    struct buf out = {0};
+    int number = 1;
+
+    buf_addf(&out, "INSERT INTO %s (", table->sql);
+    add_names(&out, table, is_any, "");
+    buf_adds(&out, ") VALUES (");
+    if (table->flavour == LOG)
+        buf_addf(&out, "nextval('%s_id_seq'), ", table->sql);
+    for (size_t i = 0; i < table->col_count; i++) {
+        if (!pick(&table->cols[i]))
+            continue;
+        buf_adds(&out, number > 1 ? ", " : "");
+        add_param(&out, &table->cols[i], POSTGRES_ONE, number++);
+    }
+    buf_adds(&out, ")");
+    if (table->flavour == LOG) {
+        buf_adds(&out, " RETURNING ");
+        add_names(&out, table, is_key, "");
+    }
     return out.data;
 }
 
@@ -198,7 +247,15 @@ static const char *insert_serial(const struct table *table)
     return out.data;
 }
 
-static const char *update_hot(const struct table *table, int dialect)
+static bool has(const struct table *table, pick_fn *pick)
+{
+    for (size_t i = 0; i < table->col_count; i++)
+        if (pick(&table->cols[i]))
+            return true;
+    return false;
+}
+
+static const char *update_by_key(const struct table *table, int form, pick_fn *pick)
 {
     struct buf out = {0};
     int number = 1;
@@ -206,78 +263,118 @@ static const char *update_hot(const struct table *table, int dialect)
 
     for (size_t i = 0; i < table->col_count; i++)
         number += is_key(&table->cols[i]);
-    buf_addf(&out, "UPDATE %s%s SET ", table->sql, dialect == SQLITE ? "" : " t");
+    buf_addf(&out, "UPDATE %s%s SET ", table->sql, form == POSTGRES ? " t" : "");
     for (size_t i = 0; i < table->col_count; i++) {
         const char *name = table->cols[i].name;
 
-        if (!is_hot(&table->cols[i]))
+        if (!pick(&table->cols[i]))
             continue;
         buf_addf(&out, "%s%s = ", is_first ? "" : ", ", name);
-        if (dialect == SQLITE)
-            buf_addf(&out, "?%d", number++);
-        else
+        if (form == POSTGRES)
             buf_addf(&out, "k.%s", name);
+        else
+            add_param(&out, &table->cols[i], form, number++);
         is_first = false;
     }
-    if (dialect == POSTGRES) {
+    if (form == POSTGRES) {
         buf_adds(&out, " FROM (SELECT ");
-        (void)add_rows(&out, table, is_hot, add_rows(&out, table, is_key, 1));
+        (void)add_rows(&out, table, pick, add_rows(&out, table, is_key, 1));
         buf_adds(&out, ") AS k");
     }
     buf_adds(&out, " WHERE ");
-    add_match(&out, table, is_key, dialect);
-    return is_first ? NULL : out.data;
+    add_match(&out, table, is_key, form);
+    return out.data;
 }
 
-static const char *remove_by(const struct table *table, int dialect, pick_fn *pick)
+static const char *remove_by(const struct table *table, int form, pick_fn *pick)
 {
     struct buf out = {0};
 
     buf_addf(&out, "DELETE FROM %s", table->sql);
-    if (dialect == POSTGRES) {
+    if (form == POSTGRES) {
         buf_adds(&out, " t USING ");
         add_keys(&out, table, pick);
     }
     buf_adds(&out, " WHERE ");
-    add_match(&out, table, pick, dialect);
+    add_match(&out, table, pick, form);
     return out.data;
 }
 
 /* On Postgres the COMMIT is already on its way when the answer to an update arrives, so the server
  * itself must refuse a wrong row count: it divides by zero. An INSERT cannot miss a row without an
  * error. */
-static const char *counted(const char *statement)
+static const char *counted(const char *statement, int form)
 {
     struct buf out = {0};
 
     buf_adds(&out, "WITH hit AS (");
     buf_adds(&out, statement);
-    buf_adds(&out, " RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM hit");
+    buf_addf(&out, " RETURNING 1) SELECT 1 / (count(*) = %s)::int FROM hit",
+             form == POSTGRES_ONE ? "1" : "cardinality($1)");
     return out.data;
 }
 
-static void emit_pair(struct buf *out, const char *field, const char *sqlite, const char *postgres)
+/* A statement in all its forms. */
+struct forms {
+    const char *texts[FORMS];
+};
+
+static void emit_forms(struct buf *out, const char *field, struct forms forms)
 {
-    buf_addf(out, "        .%s = {\n            [FF_DIALECT_SQLITE] =\n", field);
-    emit_string(out, sqlite);
-    buf_adds(out, ",\n            [FF_DIALECT_POSTGRES] =\n");
-    emit_string(out, postgres);
-    buf_adds(out, ",\n        },\n");
+    static const char *const names[FORMS] = {"SQLITE", "POSTGRES", "POSTGRES_ONE"};
+
+    buf_addf(out, "        .%s = {\n", field);
+    for (int form = 0; form < FORMS; form++) {
+        buf_addf(out, "            [FF_FORM_%s] =\n", names[form]);
+        emit_string(out, forms.texts[form]);
+        buf_adds(out, ",\n");
+    }
+    buf_adds(out, "        },\n");
+}
+
+static struct forms selects(const struct table *t, const char *lock)
+{
+    return (struct forms){{select_by_key(t, SQLITE, ""), select_by_key(t, POSTGRES, lock),
+                           select_by_key(t, POSTGRES_ONE, lock)}};
+}
+
+static struct forms updates(const struct table *t, pick_fn *pick)
+{
+    return (struct forms){{update_by_key(t, SQLITE, pick),
+                           counted(update_by_key(t, POSTGRES, pick), POSTGRES),
+                           counted(update_by_key(t, POSTGRES_ONE, pick), POSTGRES_ONE)}};
+}
+
+static struct forms removes(const struct table *t)
+{
+    return (struct forms){{remove_by(t, SQLITE, is_key),
+                           counted(remove_by(t, POSTGRES, is_key), POSTGRES),
+                           counted(remove_by(t, POSTGRES_ONE, is_key), POSTGRES_ONE)}};
+}
+
+/* One execution each, and any number of rows that hang off it. */
+static struct forms purges(const struct table *t)
+{
+    const char *purge = remove_by(t, POSTGRES, is_owner);
+
+    if (!strcmp(t->NAME, "EXECUTION"))
+        purge = counted(purge, POSTGRES);
+    return (struct forms){{remove_by(t, SQLITE, is_owner), purge, NULL}};
 }
 
 static void emit_table(struct buf *out, const struct table *t)
 {
     const bool is_log = t->flavour == LOG;
-    const bool has_purge = t->scope == EXECUTION;
-    const char *one = select_by_key(t, SQLITE, "");
 
     buf_addf(out, "    [FF_TABLE_%s] = {\n", t->NAME);
     if (!is_log) {
-        emit_pair(out, "lock", one, select_by_key(t, POSTGRES, " FOR UPDATE OF t SKIP LOCKED"));
-        emit_pair(out, "wait", one, select_by_key(t, POSTGRES, " FOR UPDATE OF t"));
+        emit_forms(out, "lock", selects(t, " FOR UPDATE OF t SKIP LOCKED"));
+        emit_forms(out, "wait", selects(t, " FOR UPDATE OF t"));
+        emit_forms(out, "remove", removes(t));
     }
-    emit_pair(out, "read", one, select_by_key(t, POSTGRES, ""));
-    emit_pair(out, "insert", insert_sqlite(t, 1), insert_postgres(t));
+    emit_forms(out, "read", selects(t, ""));
+    emit_forms(out, "insert",
+               (struct forms){{insert_sqlite(t, 1), insert_postgres(t), insert_one(t)}});
     buf_adds(out, "        .insert_many =\n");
     emit_string(out, insert_sqlite(t, MANY_ROWS));
     buf_adds(out, ",\n");
@@ -287,16 +384,11 @@ static void emit_table(struct buf *out, const struct table *t)
         buf_adds(out, ",\n");
     }
     if (t->flavour == KEYED)
-        emit_pair(out, "update", update_hot(t, SQLITE), counted(update_hot(t, POSTGRES)));
-    if (!is_log)
-        emit_pair(out, "remove", remove_by(t, SQLITE, is_key),
-                  counted(remove_by(t, POSTGRES, is_key)));
-    if (has_purge) { /* one execution each, and any number of rows that hang off it */
-        const char *purge = remove_by(t, POSTGRES, is_owner);
-
-        emit_pair(out, "purge", remove_by(t, SQLITE, is_owner),
-                  strcmp(t->NAME, "EXECUTION") == 0 ? counted(purge) : purge);
-    }
+        emit_forms(out, "update", updates(t, is_hot));
+    if (has(t, is_warm))
+        emit_forms(out, "rewrite", updates(t, is_hot_or_warm));
+    if (t->scope == EXECUTION)
+        emit_forms(out, "purge", purges(t));
     buf_adds(out, "    },\n");
 }
 

@@ -139,6 +139,18 @@ void ff_pg_bind_column(struct ff_pg_params *params, const struct ff_col *col, vo
     }
 }
 
+void ff_pg_bind_cell(struct ff_pg_params *params, const struct ff_col *col, const void *row)
+{
+    struct piece piece;
+    const void *bytes;
+
+    piece_of(&piece, col, row);
+    bytes = piece.ptr;
+    if (bytes == piece.number)
+        bytes = ff_arena_copy(params->arena, piece.number, piece.len);
+    bind(params, pg_types[col->type].scalar, bytes, piece.len);
+}
+
 static void bind_values(struct ff_pg_params *params, ff_type type, const struct ff_value *value)
 {
     const bool text = value->type == FF_VALUE_TEXTS;

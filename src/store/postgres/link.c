@@ -27,27 +27,29 @@ static const char *const own_texts[FF_PG_OWN_COUNT] = {
     [FF_PG_ROLLBACK] = "ROLLBACK",
 };
 
+static const char *table_text(int nth, int form)
+{
+    const struct ff_sql_table *const table = &ff_sql_tables[nth / FF_PG_VERB_COUNT];
+    const char *const texts[FF_PG_VERB_COUNT] = {
+        [FF_PG_LOCK] = table->lock[form],       [FF_PG_WAIT] = table->wait[form],
+        [FF_PG_READ] = table->read[form],       [FF_PG_INSERT] = table->insert[form],
+        [FF_PG_SERIAL] = table->serial,         [FF_PG_UPDATE] = table->update[form],
+        [FF_PG_REWRITE] = table->rewrite[form], [FF_PG_REMOVE] = table->remove[form],
+        [FF_PG_PURGE] = table->purge[form],
+    };
+
+    return texts[nth % FF_PG_VERB_COUNT];
+}
+
 static const char *statement_text(int statement)
 {
-    const struct ff_sql_table *table;
-
     if (statement < FF_PG_FIRST_TABLE)
         return ff_sql_blocks[statement].text[FF_DIALECT_POSTGRES];
-    if (statement >= FF_PG_FIRST_OWN)
-        return own_texts[statement - FF_PG_FIRST_OWN];
-    table = &ff_sql_tables[(statement - FF_PG_FIRST_TABLE) / FF_PG_VERB_COUNT];
-
-    const char *const texts[FF_PG_VERB_COUNT] = {
-        [FF_PG_LOCK] = table->lock[FF_DIALECT_POSTGRES],
-        [FF_PG_WAIT] = table->wait[FF_DIALECT_POSTGRES],
-        [FF_PG_READ] = table->read[FF_DIALECT_POSTGRES],
-        [FF_PG_INSERT] = table->insert[FF_DIALECT_POSTGRES],
-        [FF_PG_SERIAL] = table->serial,
-        [FF_PG_UPDATE] = table->update[FF_DIALECT_POSTGRES],
-        [FF_PG_REMOVE] = table->remove[FF_DIALECT_POSTGRES],
-        [FF_PG_PURGE] = table->purge[FF_DIALECT_POSTGRES],
-    };
-    return texts[(statement - FF_PG_FIRST_TABLE) % FF_PG_VERB_COUNT];
+    if (statement < FF_PG_FIRST_ONE)
+        return table_text(statement - FF_PG_FIRST_TABLE, FF_FORM_POSTGRES);
+    if (statement < FF_PG_FIRST_OWN)
+        return table_text(statement - FF_PG_FIRST_ONE, FF_FORM_POSTGRES_ONE);
+    return own_texts[statement - FF_PG_FIRST_OWN];
 }
 
 void ff_pg_link_init(struct ff_pg_link *link, const struct ff_pg_config *config,

@@ -35,6 +35,8 @@ Oid ff_pg_type_oid(ff_type type);
 /* Appends one array: this column of all these rows. */
 void ff_pg_bind_column(struct ff_pg_params *params, const struct ff_col *col, void *const *rows,
                        size_t count);
+/* Appends one value: this column of one row, which must live until the statement is sent. */
+void ff_pg_bind_cell(struct ff_pg_params *params, const struct ff_col *col, const void *row);
 /* Appends one value in the width the block declares. A value of another type becomes NULL. */
 void ff_pg_bind_value(struct ff_pg_params *params, const struct ff_sql_param *as,
                       const struct ff_value *value);
@@ -87,7 +89,8 @@ FF_MUST_CHECK ff_status ff_pg_url_split(struct ff_pg_config *config, const char 
 
 /* --- link.c: one connection, its prepared statements and its pipeline --- */
 
-/* Statements are numbered: first the blocks, then one per verb and table, then our own. */
+/* Statements are numbered: first the blocks, then one per verb and table for many rows, then the
+ * same for one row, then our own. */
 typedef enum ff_pg_verb {
     FF_PG_LOCK,
     FF_PG_WAIT,
@@ -95,6 +98,7 @@ typedef enum ff_pg_verb {
     FF_PG_INSERT,
     FF_PG_SERIAL,
     FF_PG_UPDATE,
+    FF_PG_REWRITE,
     FF_PG_REMOVE,
     FF_PG_PURGE,
     FF_PG_VERB_COUNT
@@ -102,7 +106,8 @@ typedef enum ff_pg_verb {
 typedef enum ff_pg_own { FF_PG_BEGIN, FF_PG_COMMIT, FF_PG_ROLLBACK, FF_PG_OWN_COUNT } ff_pg_own;
 enum {
     FF_PG_FIRST_TABLE = FF_SQL_COUNT,
-    FF_PG_FIRST_OWN = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
+    FF_PG_FIRST_ONE = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
+    FF_PG_FIRST_OWN = FF_PG_FIRST_ONE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
     FF_PG_STATEMENTS = FF_PG_FIRST_OWN + FF_PG_OWN_COUNT
 };
 

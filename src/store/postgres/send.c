@@ -2,8 +2,8 @@
  *
  * send.c -- what each call says to the server: the statements of its pipeline, in order.
  *
- * Nothing is read here. Keyed statements take one array per column, sorted by key; tables go by
- * rank, so that all sessions take their locks in the same order.
+ * Nothing is read here. Keyed statements take one array per column, sorted by key (or one value per
+ * column, for one row); tables go by rank, so that all sessions take their locks in the same order.
  * Read first: README.md beside it. Tests: tests/store. */
 #include "postgres-int.h"
 
@@ -120,6 +120,11 @@ static bool pick_hot(const struct ff_col *col)
     return col->cls == FF_COL_HOT;
 }
 
+static bool pick_hot_or_warm(const struct ff_col *col)
+{
+    return col->cls == FF_COL_HOT || col->cls == FF_COL_WARM;
+}
+
 static bool pick_rest(const struct ff_col *col)
 {
     return col->cls != FF_COL_KEY;
@@ -139,11 +144,18 @@ struct bulk {
     pick_fn *first, *second; /* which columns, in the statement's order */
 };
 
-/* One statement for many rows: one array per column. */
+static bool has_form_for_one(ff_pg_verb verb)
+{
+    return verb != FF_PG_SERIAL && verb != FF_PG_PURGE;
+}
+
+/* One statement for many rows: one array per column. For one row: its values. */
 static void send_bulk(struct ff_pg_session *s, const struct bulk *bulk)
 {
     const struct ff_table_info *const info = &ff_tables[bulk->table];
-    const int statement = FF_PG_FIRST_TABLE + (int)bulk->table * FF_PG_VERB_COUNT + (int)bulk->verb;
+    const bool one = bulk->count == 1 && has_form_for_one(bulk->verb);
+    const int statement = (one ? FF_PG_FIRST_ONE : FF_PG_FIRST_TABLE) +
+                          (int)bulk->table * FF_PG_VERB_COUNT + (int)bulk->verb;
     struct ff_pg_params *const params = params_new(s);
     pick_fn *const picks[] = {bulk->first, bulk->second};
 
@@ -151,9 +163,14 @@ static void send_bulk(struct ff_pg_session *s, const struct bulk *bulk)
         return;
     for (size_t pick = 0; pick < FF_ARRAY_LEN(picks) && picks[pick]; pick++)
         for (size_t i = 0; i < info->col_count; i++)
-            if (picks[pick](&info->cols[i]))
+            if (!picks[pick](&info->cols[i]))
+                continue;
+            else if (one)
+                ff_pg_bind_cell(params, &info->cols[i], bulk->rows[0]);
+            else
                 ff_pg_bind_column(params, &info->cols[i], bulk->rows, bulk->count);
-    s->sent_bytes += ff_arena_used(&s->scratch);
+    for (int i = 0; i < params->count; i++)
+        s->sent_bytes += (size_t)params->lengths[i];
     ff_pg_link_send(&s->link, (struct ff_pg_step){bulk->kind, statement, bulk->table, NULL},
                     params);
 }
@@ -188,17 +205,34 @@ static size_t unasked(struct ff_rowset *rows, ff_table table, ff_want want, void
     return count;
 }
 
+/* A row that could not be locked is absent, or somebody has it. */
+static void send_whether_absent(struct ff_pg_session *s, struct bulk bulk)
+{
+    bulk.kind = FF_PG_STEP_MISSING;
+    bulk.verb = FF_PG_READ;
+    send_bulk(s, &bulk);
+}
+
+/* Where it is the rule that a key is not there yet, both are asked in one round. */
+static bool is_mostly_absent(ff_table table)
+{
+    return table == FF_TABLE_DEDUP || table == FF_TABLE_REPLY || table == FF_TABLE_PROGRESS;
+}
+
 static void send_keyed(struct ff_pg_session *s, ff_table table, ff_want want, bool locking)
 {
     struct bulk bulk = {.kind = FF_PG_STEP_READ, .table = table, .verb = FF_PG_READ};
+    const bool waits = s->call->lock_wait_ms > 0;
 
     if (locking && want == FF_WANT_LOCK) {
         bulk.kind = FF_PG_STEP_LOCKED;
-        bulk.verb = s->call->lock_wait_ms > 0 ? FF_PG_WAIT : FF_PG_LOCK;
+        bulk.verb = waits ? FF_PG_WAIT : FF_PG_LOCK;
     }
     bulk.first = pick_key;
     bulk.count = unasked(s->call->rows, table, want, &bulk.rows);
     send_bulk(s, &bulk);
+    if (bulk.verb == FF_PG_LOCK && is_mostly_absent(table))
+        send_whether_absent(s, bulk);
 }
 
 static void send_scans(struct ff_pg_session *s, bool locking)
@@ -321,14 +355,12 @@ bool ff_pg_send_missing(struct ff_pg_session *s)
 
     ff_pg_link_begin(&s->link);
     for (int table = 0; table < FF_TABLE_COUNT && s->call->lock_wait_ms <= 0; table++) {
-        struct bulk bulk = {.kind = FF_PG_STEP_MISSING, .table = (ff_table)table};
+        struct bulk bulk = {.table = (ff_table)table, .first = pick_key};
 
-        if (ff_tables[table].flavour == FF_FLAVOUR_INSERT_ONLY)
+        if (ff_tables[table].flavour == FF_FLAVOUR_INSERT_ONLY || is_mostly_absent(bulk.table))
             continue;
-        bulk.verb = FF_PG_READ;
-        bulk.first = pick_key;
         bulk.count = unasked(s->call->rows, bulk.table, FF_WANT_LOCK, &bulk.rows);
-        send_bulk(s, &bulk);
+        send_whether_absent(s, bulk);
         any |= bulk.count > 0;
     }
     if (any)
@@ -338,6 +370,24 @@ bool ff_pg_send_missing(struct ff_pg_session *s)
 
 /* ---------------------------------------------------------------------------------------------
  * Saving */
+
+/* Rows in which a warm column has changed go after the others, in a statement of their own. */
+static void send_updates(struct ff_pg_session *s, struct bulk all)
+{
+    void **const rows = ff_arena_array(s->call->rows->arena, all.count, sizeof *rows);
+    struct bulk part = all;
+
+    for (int rewritten = 0; rows && rewritten <= 1; rewritten++) {
+        part.rows = rows;
+        part.count = 0;
+        part.verb = rewritten ? FF_PG_REWRITE : FF_PG_UPDATE;
+        part.second = rewritten ? pick_hot_or_warm : pick_hot;
+        for (size_t i = 0; i < all.count; i++)
+            if (ff_row_is_rewritten(all.rows[i]) == (bool)rewritten)
+                rows[part.count++] = all.rows[i];
+        send_bulk(s, &part);
+    }
+}
 
 static void send_changes(struct ff_pg_session *s, ff_table table)
 {
@@ -353,9 +403,7 @@ static void send_changes(struct ff_pg_session *s, ff_table table)
     bulk.second = pick_rest; /* keys lead every table, so this is the order of the columns */
     send_bulk(s, &bulk);
     bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_UPDATE, &bulk.rows);
-    bulk.verb = FF_PG_UPDATE;
-    bulk.second = pick_hot;
-    send_bulk(s, &bulk);
+    send_updates(s, bulk);
 }
 
 static void send_purges(struct ff_pg_session *s)

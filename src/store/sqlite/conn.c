@@ -205,12 +205,10 @@ int ff_sqlite_table(struct ff_sqlite_conn *conn, ff_table table, int which, sqli
 {
     const struct ff_sql_table *const sql = &ff_sql_tables[table];
     const char *const texts[STMT_COUNT] = {
-        [STMT_READ] = sql->read[FF_DIALECT_SQLITE],
-        [STMT_INSERT] = sql->insert[FF_DIALECT_SQLITE],
-        [STMT_INSERT_MANY] = sql->insert_many,
-        [STMT_UPDATE] = sql->update[FF_DIALECT_SQLITE],
-        [STMT_REMOVE] = sql->remove[FF_DIALECT_SQLITE],
-        [STMT_PURGE] = sql->purge[FF_DIALECT_SQLITE],
+        [STMT_READ] = sql->read[FF_FORM_SQLITE],       [STMT_INSERT] = sql->insert[FF_FORM_SQLITE],
+        [STMT_INSERT_MANY] = sql->insert_many,         [STMT_UPDATE] = sql->update[FF_FORM_SQLITE],
+        [STMT_REWRITE] = sql->rewrite[FF_FORM_SQLITE], [STMT_REMOVE] = sql->remove[FF_FORM_SQLITE],
+        [STMT_PURGE] = sql->purge[FF_FORM_SQLITE],
     };
     const int rc = prepare(conn, texts[which], ff_tables[table].name, &conn->tables[table][which]);
 

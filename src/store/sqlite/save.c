@@ -21,17 +21,31 @@ static int save_step(struct ff_sqlite_conn *conn, sqlite3_stmt *stmt, int rows, 
     return rc;
 }
 
-static bool col_travels(const struct ff_col *col, ff_change change, ff_flavour flavour)
+static bool col_travels(const struct ff_col *col, int statement, ff_flavour flavour)
+{
+    switch (statement) {
+    case STMT_UPDATE:
+        return col->cls == FF_COL_KEY || col->cls == FF_COL_HOT;
+    case STMT_REWRITE:
+        return col->cls != FF_COL_ONCE;
+    case STMT_REMOVE:
+        return col->cls == FF_COL_KEY;
+    default: /* an insert; events get their number */
+        return col->cls != FF_COL_KEY || flavour != FF_FLAVOUR_LOG;
+    }
+}
+
+static int statement_of(ff_change change, const void *row, size_t count)
 {
     switch (change) {
     case FF_CHANGE_INSERT:
-        return col->cls != FF_COL_KEY || flavour != FF_FLAVOUR_LOG; /* events get their number */
+        return count > 1 ? STMT_INSERT_MANY : STMT_INSERT;
     case FF_CHANGE_UPDATE:
-        return col->cls != FF_COL_ONCE;
+        return ff_row_is_rewritten(row) ? STMT_REWRITE : STMT_UPDATE;
     case FF_CHANGE_DELETE:
-        return col->cls == FF_COL_KEY;
+        break;
     }
-    return false;
+    return STMT_REMOVE;
 }
 
 /* How many of the `count` rows the next statement takes. Many at once save an eighth of the
@@ -44,18 +58,16 @@ static size_t rows_per_statement(ff_change change, size_t count)
 static int save_part(struct ff_sqlite_conn *conn, ff_table table, ff_change change, void **rows,
                      size_t count)
 {
-    static const int statements[] = {[FF_CHANGE_INSERT] = STMT_INSERT,
-                                     [FF_CHANGE_UPDATE] = STMT_UPDATE,
-                                     [FF_CHANGE_DELETE] = STMT_REMOVE};
     const struct ff_table_info *const info = &ff_tables[table];
+    const int statement = statement_of(change, rows[0], count);
     sqlite3_stmt *stmt;
     int index = 0;
-    int rc = ff_sqlite_table(conn, table, count > 1 ? STMT_INSERT_MANY : statements[change], &stmt);
+    int rc = ff_sqlite_table(conn, table, statement, &stmt);
 
     /* Key columns come first in a table, so the order of columns is that of the parameters. */
     for (size_t k = 0; k < count; k++)
         for (int i = 0; rc == SQLITE_OK && i < info->col_count; i++)
-            if (col_travels(&info->cols[i], change, info->flavour))
+            if (col_travels(&info->cols[i], statement, info->flavour))
                 rc = ff_sqlite_bind_col(stmt, ++index, &info->cols[i], rows[k]);
     if (rc != SQLITE_OK)
         return ff_sqlite_note(conn, rc, "save a row of", info->name);

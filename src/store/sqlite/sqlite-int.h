@@ -24,7 +24,16 @@
 /* --- conn.c: one connection --- */
 
 /* The statements every table has, in the order of struct ff_sql_table. */
-enum { STMT_READ, STMT_INSERT, STMT_INSERT_MANY, STMT_UPDATE, STMT_REMOVE, STMT_PURGE, STMT_COUNT };
+enum {
+    STMT_READ,
+    STMT_INSERT,
+    STMT_INSERT_MANY,
+    STMT_UPDATE,
+    STMT_REWRITE,
+    STMT_REMOVE,
+    STMT_PURGE,
+    STMT_COUNT
+};
 enum { TX_READ, TX_WRITE, TX_COMMIT, TX_ROLLBACK, TX_COUNT };
 
 struct ff_sqlite_conn {
