@@ -58,6 +58,10 @@ FF_MUST_CHECK ff_status ff_api_flow_id(struct ff_client *client, const char *tex
 FF_MUST_CHECK ff_status ff_api_read(struct ff_client *client, struct ff_arena *arena, int block,
                                     const struct ff_value *params, size_t param_count,
                                     struct ff_read *ret, struct ff_error *reterr);
+/* The same for `count` blocks as of one moment; `reads` have block and parameters. 0: none. */
+FF_MUST_CHECK ff_status ff_api_read_together(struct ff_client *client, struct ff_arena *arena,
+                                             struct ff_read *reads, size_t count,
+                                             struct ff_error *reterr);
 /* The store's own time at this moment. */
 FF_MUST_CHECK ff_status ff_api_now(struct ff_client *client, int64_t *ret_now_ms,
                                    struct ff_error *reterr);

@@ -24,9 +24,19 @@ ff_status ff_api_read(struct ff_client *client, struct ff_arena *arena, int bloc
                       const struct ff_value *params, size_t param_count, struct ff_read *ret,
                       struct ff_error *reterr)
 {
-    *ret = (struct ff_read){
-        .block = block, .params = params, .param_count = param_count, .arena = arena};
-    FF_TRY(ff_engine_read(client->engine, ret, client->timeout_ms, reterr));
+    *ret = (struct ff_read){.block = block, .params = params, .param_count = param_count};
+    return ff_api_read_together(client, arena, ret, 1, reterr);
+}
+
+ff_status ff_api_read_together(struct ff_client *client, struct ff_arena *arena,
+                               struct ff_read *reads, size_t count, struct ff_error *reterr)
+{
+    for (size_t i = 0; i < count; i++) {
+        reads[i].arena = arena;
+        reads[i].next = i + 1 < count ? &reads[i + 1] : NULL;
+    }
+    if (count > 0)
+        FF_TRY(ff_engine_read(client->engine, reads, client->timeout_ms, reterr));
     return ff_arena_check(arena, reterr);
 }
 

@@ -6,6 +6,7 @@
  * Tests: tests/conformance/flow_*.c. */
 #include "api/api-int.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/codec.h"
@@ -59,21 +60,14 @@ static void info_row(struct ff_arena *arena, const struct ff_flow *row, struct f
     info_tags(arena, row->tags, info);
 }
 
-static ff_status info_counts(struct ff_client *client, struct ff_arena *arena,
-                             const struct ff_flow *row, struct ff_flow_info *info,
-                             struct ff_error *reterr)
+static void info_counts(struct ff_arena *arena, const struct ff_read *read,
+                        const struct ff_flow *row, struct ff_flow_info *info)
 {
-    const struct ff_in_flow_counts in = {.flow_id = row->flow_id};
-    struct ff_value values[FF_SQL_FLOW_COUNTS_PARAMS];
-    struct ff_read read;
     int64_t started = 0;
 
-    ff_in_flow_counts_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_FLOW_COUNTS, values, FF_SQL_FLOW_COUNTS_PARAMS, &read,
-                       reterr));
-    info->counts = ff_arena_array(arena, read.row_count, sizeof *info->counts);
-    for (size_t i = 0; info->counts && i < read.row_count; i++) {
-        const struct ff_value *const cells = read.cells + i * read.col_count;
+    info->counts = ff_arena_array(arena, read->row_count, sizeof *info->counts);
+    for (size_t i = 0; info->counts && i < read->row_count; i++) {
+        const struct ff_value *const cells = read->cells + i * read->col_count;
         const char *const state =
             ff_state_public_name((int32_t)cells[FF_OUT_FLOW_COUNTS_STATE].as.i64);
         size_t at = 0;
@@ -87,24 +81,15 @@ static ff_status info_counts(struct ff_client *client, struct ff_arena *arena,
     }
     if (row->state == FF_FLOW_RUNNING && started == 0)
         info->state = "open";
-    return FF_OK;
 }
 
-static ff_status info_nodes(struct ff_client *client, struct ff_arena *arena,
-                            const struct ff_flow *row, struct ff_flow_info *info,
-                            struct ff_error *reterr)
+static void info_nodes(struct ff_arena *arena, const struct ff_read *read,
+                       struct ff_flow_info *info)
 {
-    const struct ff_in_flow_nodes in = {.flow_id = row->flow_id};
-    struct ff_value values[FF_SQL_FLOW_NODES_PARAMS];
-    struct ff_read read;
-
-    ff_in_flow_nodes_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_FLOW_NODES, values, FF_SQL_FLOW_NODES_PARAMS, &read,
-                       reterr));
-    info->nodes = ff_arena_array(arena, read.row_count, sizeof *info->nodes);
-    info->node_info_count = info->nodes ? read.row_count : 0;
+    info->nodes = ff_arena_array(arena, read->row_count, sizeof *info->nodes);
+    info->node_info_count = info->nodes ? read->row_count : 0;
     for (size_t i = 0; i < info->node_info_count; i++) {
-        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_value *const cells = read->cells + i * read->col_count;
         const struct ff_exec_id id = {(int32_t)cells[FF_OUT_FLOW_NODES_PARTITION_KEY].as.i64,
                                       cells[FF_OUT_FLOW_NODES_EXECUTION_ID].as.uuid};
 
@@ -114,25 +99,15 @@ static ff_status info_nodes(struct ff_client *client, struct ff_arena *arena,
             ff_state_public_name((int32_t)cells[FF_OUT_FLOW_NODES_STATE].as.i64);
         ff_exec_id_text(id, info->nodes[i].execution_id);
     }
-    return FF_OK;
 }
 
-static ff_status info_edges(struct ff_client *client, struct ff_arena *arena,
-                            const struct ff_flow *row, struct ff_flow_info *info,
-                            struct ff_error *reterr)
+static void info_edges(struct ff_arena *arena, const struct ff_read *read,
+                       struct ff_flow_info *info)
 {
-    const struct ff_in_flow_edges in = {.partition_key = row->partition_key,
-                                        .flow_id = row->flow_id};
-    struct ff_value values[FF_SQL_FLOW_EDGES_PARAMS];
-    struct ff_read read;
-
-    ff_in_flow_edges_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_FLOW_EDGES, values, FF_SQL_FLOW_EDGES_PARAMS, &read,
-                       reterr));
-    info->edges = ff_arena_array(arena, read.row_count, sizeof *info->edges);
-    info->edge_info_count = info->edges ? read.row_count : 0;
+    info->edges = ff_arena_array(arena, read->row_count, sizeof *info->edges);
+    info->edge_info_count = info->edges ? read->row_count : 0;
     for (size_t i = 0; i < info->edge_info_count; i++) {
-        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_value *const cells = read->cells + i * read->col_count;
 
         info->edges[i] = (struct ff_flow_edge_info){
             .from = ff_api_text(arena, cells[FF_OUT_FLOW_EDGES_FROM_NODE].as.str),
@@ -141,25 +116,15 @@ static ff_status info_edges(struct ff_client *client, struct ff_arena *arena,
             .outcome = ff_edge_outcome_name((int32_t)cells[FF_OUT_FLOW_EDGES_OUTCOME].as.i64),
         };
     }
-    return FF_OK;
 }
 
-static ff_status info_joins(struct ff_client *client, struct ff_arena *arena,
-                            const struct ff_flow *row, struct ff_flow_info *info,
-                            struct ff_error *reterr)
+static void info_joins(struct ff_arena *arena, const struct ff_read *read,
+                       struct ff_flow_info *info)
 {
-    const struct ff_in_flow_joins in = {.partition_key = row->partition_key,
-                                        .flow_id = row->flow_id};
-    struct ff_value values[FF_SQL_FLOW_JOINS_PARAMS];
-    struct ff_read read;
-
-    ff_in_flow_joins_values(&in, values);
-    FF_TRY(ff_api_read(client, arena, FF_SQL_FLOW_JOINS, values, FF_SQL_FLOW_JOINS_PARAMS, &read,
-                       reterr));
-    info->joins = ff_arena_array(arena, read.row_count, sizeof *info->joins);
-    info->join_count = info->joins ? read.row_count : 0;
+    info->joins = ff_arena_array(arena, read->row_count, sizeof *info->joins);
+    info->join_count = info->joins ? read->row_count : 0;
     for (size_t i = 0; i < info->join_count; i++) {
-        const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_value *const cells = read->cells + i * read->col_count;
         const int32_t policy = (int32_t)cells[FF_OUT_FLOW_JOINS_POLICY].as.i64;
 
         info->joins[i] = (struct ff_flow_join_info){
@@ -178,37 +143,55 @@ static ff_status info_joins(struct ff_client *client, struct ff_arena *arena,
             .total = cells[FF_OUT_FLOW_JOINS_TOTAL].as.i64,
         };
     }
-    return FF_OK;
+}
+
+/* What is shown of one flow, read at one moment: counts never contradict the nodes. */
+enum { OF_ROW, OF_COUNTS, OF_NODES, OF_EDGES, OF_JOINS, OF_ALL };
+
+static ff_status read_flow(struct ff_client *client, struct ff_arena *arena, struct ff_uuid flow_id,
+                           struct ff_read reads[OF_ALL], struct ff_error *reterr)
+{
+    static const int blocks[OF_ALL] = {FF_SQL_FLOW_GET, FF_SQL_FLOW_COUNTS, FF_SQL_FLOW_NODES,
+                                       FF_SQL_FLOW_EDGES, FF_SQL_FLOW_JOINS};
+    const struct ff_in_flow_get keyed = {.partition_key = ff_flow_partition(flow_id),
+                                         .flow_id = flow_id};
+    struct ff_value values[FF_SQL_FLOW_GET_PARAMS];
+
+    ff_in_flow_get_values(&keyed, values);
+    for (size_t i = 0; i < OF_ALL; i++) {
+        const size_t count = ff_sql_blocks[blocks[i]].param_count;
+
+        /* All take the id of the flow as their last, and some its partition before. */
+        assert(count <= FF_SQL_FLOW_GET_PARAMS);
+        reads[i] = (struct ff_read){.block = blocks[i],
+                                    .params = values + FF_SQL_FLOW_GET_PARAMS - count,
+                                    .param_count = count};
+    }
+    return ff_api_read_together(client, arena, reads, OF_ALL, reterr);
 }
 
 ff_status ff_local_flow_get(struct ff_client *client, const char *flow_id,
                             struct ff_flow_info_list *ret, struct ff_error *reterr)
 {
-    struct ff_value values[FF_SQL_FLOW_GET_PARAMS];
-    struct ff_in_flow_get in = {0};
+    struct ff_read reads[OF_ALL];
     struct ff_flow_info *info;
-    const struct ff_flow *row;
-    struct ff_read read;
+    struct ff_uuid id;
 
     FF_TRY(ff_api_need(flow_id, "flow_id", reterr));
-    FF_TRY(ff_api_flow_id(client, flow_id, &in.flow_id, reterr));
-    in.partition_key = ff_flow_partition(in.flow_id);
+    FF_TRY(ff_api_flow_id(client, flow_id, &id, reterr));
     FF_AUTO(ff_memory_freep) struct ff_memory *memory = ff_memory_new();
     if (!memory)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the flow");
-    ff_in_flow_get_values(&in, values);
-    FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_FLOW_GET, values, FF_SQL_FLOW_GET_PARAMS,
-                       &read, reterr));
-    if (read.row_count == 0)
+    FF_TRY(read_flow(client, &memory->arena, id, reads, reterr));
+    if (reads[OF_ROW].row_count == 0)
         return ff_fail(reterr, FF_NOT_FOUND, "no flow '%.40s'", flow_id);
     info = ff_arena_alloc(&memory->arena, sizeof *info);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
-    row = read.rows[0];
-    info_row(&memory->arena, row, info);
-    FF_TRY(info_counts(client, &memory->arena, row, info, reterr));
-    FF_TRY(info_nodes(client, &memory->arena, row, info, reterr));
-    FF_TRY(info_edges(client, &memory->arena, row, info, reterr));
-    FF_TRY(info_joins(client, &memory->arena, row, info, reterr));
+    info_row(&memory->arena, reads[OF_ROW].rows[0], info);
+    info_counts(&memory->arena, &reads[OF_COUNTS], reads[OF_ROW].rows[0], info);
+    info_nodes(&memory->arena, &reads[OF_NODES], info);
+    info_edges(&memory->arena, &reads[OF_EDGES], info);
+    info_joins(&memory->arena, &reads[OF_JOINS], info);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
     *ret = (struct ff_flow_info_list){.count = 1, .items = info};
     ret->memory = FF_STEAL(memory);
@@ -232,6 +215,34 @@ static ff_status state_filter(const char *state, int64_t *ret_state, int64_t *re
             return FF_OK;
         }
     return ff_fail_field(reterr, FF_INVALID, "state", "no flow is '%.40s'", state);
+}
+
+/* The counts of all flows of a page, in one call. */
+static ff_status list_counts(struct ff_client *client, struct ff_arena *arena,
+                             const struct ff_read *page, struct ff_flow_info_list *list,
+                             struct ff_error *reterr)
+{
+    struct ff_read *const reads = ff_arena_array(arena, list->count, sizeof *reads);
+    struct ff_value *const values =
+        ff_arena_array(arena, list->count * FF_SQL_FLOW_COUNTS_PARAMS, sizeof *values);
+
+    FF_TRY(ff_arena_check(arena, reterr));
+    for (size_t i = 0; i < list->count; i++) {
+        const struct ff_flow *const row = page->rows[i];
+        const struct ff_in_flow_counts in = {.flow_id = row->flow_id};
+        struct ff_value *const params = values + i * FF_SQL_FLOW_COUNTS_PARAMS;
+
+        ff_in_flow_counts_values(&in, params);
+        reads[i] = (struct ff_read){.block = FF_SQL_FLOW_COUNTS,
+                                    .params = params,
+                                    .param_count = FF_SQL_FLOW_COUNTS_PARAMS};
+    }
+    FF_TRY(ff_api_read_together(client, arena, reads, list->count, reterr));
+    for (size_t i = 0; i < list->count; i++) {
+        info_row(arena, page->rows[i], &list->items[i]);
+        info_counts(arena, &reads[i], page->rows[i], &list->items[i]);
+    }
+    return FF_OK;
 }
 
 ff_status ff_local_flow_list(struct ff_client *client, const struct ff_flow_filter *filter,
@@ -269,10 +280,7 @@ ff_status ff_local_flow_list(struct ff_client *client, const struct ff_flow_filt
     list.count = ff_min_size(read.row_count, limit);
     list.items = ff_arena_array(&memory->arena, list.count, sizeof *list.items);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
-    for (size_t i = 0; i < list.count; i++) {
-        info_row(&memory->arena, read.rows[i], &list.items[i]);
-        FF_TRY(info_counts(client, &memory->arena, read.rows[i], &list.items[i], reterr));
-    }
+    FF_TRY(list_counts(client, &memory->arena, &read, &list, reterr));
     if (read.row_count > limit) {
         const struct ff_flow *const last = read.rows[limit - 1];
 

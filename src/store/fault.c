@@ -66,7 +66,8 @@ static void count(struct ff_fault_counts *counts, const struct ff_call *call,
 
     counts->hits[call->kind][verdict]++;
     if (call->kind == FF_CALL_READ)
-        counts->blocks[call->read->block][verdict]++;
+        for (const struct ff_read *read = call->read; read; read = read->next)
+            counts->blocks[read->block][verdict]++;
     if (call->kind == FF_CALL_PEEK || call->kind == FF_CALL_LOAD)
         for (const struct ff_scan *scan = call->rows->scans; scan; scan = scan->next)
             counts->blocks[scan->block][verdict]++;

@@ -23,7 +23,7 @@ typedef enum ff_call_kind {
     FF_CALL_SAVE,     /* changed rows, purges, events, commit */
     FF_CALL_ROLLBACK, /* end the transaction of a load without saving */
     FF_CALL_RESOLVE,  /* did batch_id commit? Makes "no" final. OP: this store can never tell */
-    FF_CALL_READ,     /* one read-only block */
+    FF_CALL_READ,     /* a read-only block, or several as of one moment */
 } ff_call_kind;
 
 /* How a call ended; the error classes of the executor. */
@@ -47,6 +47,7 @@ struct ff_read {
     void **rows;            /* for blocks with `out: row:<table>`: row structs */
     struct ff_value *cells; /* otherwise: row_count * col_count values, row by row */
     size_t col_count;
+    struct ff_read *next; /* read with it: all of them see the same moment */
 };
 
 struct ff_call {

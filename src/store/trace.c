@@ -108,8 +108,10 @@ static void count_call(struct trace_store *store, const struct ff_call *call, in
         count_save(store, call->rows);
         break;
     case FF_CALL_READ:
-        store->rows += call->read->row_count;
-        store->statements++;
+        for (const struct ff_read *read = call->read; read; read = read->next) {
+            store->rows += read->row_count;
+            store->statements++;
+        }
         break;
     case FF_CALL_ROLLBACK:
     case FF_CALL_RESOLVE:

@@ -56,7 +56,7 @@ static void audit(struct test *t, size_t index, void *ctx)
     (void)t;
     (void)index;
     it->status = ff_fsck(it->client, &found, &error);
-    ff_memory_free(found.memory);
+    ff_answer_free(&found);
     atomic_store(&it->over, true);
 }
 

@@ -437,8 +437,9 @@ static void arrive(struct model_session *s)
         return;
     case FF_CALL_READ:
         call->now_ms = store_ms(s->model);
-        if (!model_read(s->model, call->read, call->now_ms))
-            s->model->hooks.wrong(s->model->hooks.ctx, "a block the model does not know");
+        for (struct ff_read *read = call->read; read; read = read->next)
+            if (!model_read(s->model, read, call->now_ms))
+                s->model->hooks.wrong(s->model->hooks.ctx, "a block the model does not know");
         if (call->read->block == FF_SQL_LOG_HEAD) {
             s->phase = PHASE_HOLDERS;
             (void)rests(s);

@@ -103,7 +103,13 @@ typedef enum ff_pg_verb {
     FF_PG_PURGE,
     FF_PG_VERB_COUNT
 } ff_pg_verb;
-typedef enum ff_pg_own { FF_PG_BEGIN, FF_PG_COMMIT, FF_PG_ROLLBACK, FF_PG_OWN_COUNT } ff_pg_own;
+typedef enum ff_pg_own {
+    FF_PG_BEGIN,
+    FF_PG_SNAPSHOT,
+    FF_PG_COMMIT,
+    FF_PG_ROLLBACK,
+    FF_PG_OWN_COUNT
+} ff_pg_own;
 enum {
     FF_PG_FIRST_TABLE = FF_SQL_COUNT,
     FF_PG_FIRST_ONE = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
@@ -119,7 +125,7 @@ typedef enum ff_pg_step_kind {
     FF_PG_STEP_LOCKED,  /* rows of `table`, locked */
     FF_PG_STEP_MISSING, /* rows of `table` that exist although they could not be locked */
     FF_PG_STEP_SCAN,    /* rows of scan `what` */
-    FF_PG_STEP_CELLS,   /* the answer of a READ */
+    FF_PG_STEP_CELLS,   /* the answer of read `what` */
     FF_PG_STEP_CLOCK,
     FF_PG_STEP_EVENTS, /* ids given out */
     FF_PG_STEP_COMMIT,

@@ -289,13 +289,19 @@ static bool is_audit(int block)
 
 void ff_pg_send_read(struct ff_pg_session *s)
 {
-    const struct ff_read *const read = s->call->read;
+    const bool several = s->call->read->next;
 
+    if (several)
+        ff_pg_send_own(s, FF_PG_SNAPSHOT);
     send_path(s);
-    if (is_audit(read->block))
-        send_setting(s, FF_SQL_TX_AUDIT, NULL);
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, NULL}, read->params,
-               read->param_count, -1);
+    for (struct ff_read *read = s->call->read; read; read = read->next) {
+        if (is_audit(read->block))
+            send_setting(s, FF_SQL_TX_AUDIT, NULL);
+        send_block(s, (struct ff_pg_step){FF_PG_STEP_CELLS, read->block, 0, read}, read->params,
+                   read->param_count, -1);
+    }
+    if (several)
+        ff_pg_send_own(s, FF_PG_ROLLBACK);
 }
 
 void ff_pg_send_settle(struct ff_pg_session *s)

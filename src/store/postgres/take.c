@@ -73,9 +73,8 @@ static bool take_read_rows(struct ff_read *read, ff_table table, const PGresult 
     return !read->arena->failed;
 }
 
-static bool take_read(struct ff_call *call, const PGresult *result)
+static bool take_read(struct ff_call *call, struct ff_read *read, const PGresult *result)
 {
-    struct ff_read *const read = call->read;
     const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
 
     read->row_count = (size_t)PQntuples(result);
@@ -125,7 +124,7 @@ bool ff_pg_take(void *ctx, const struct ff_pg_step *step, PGresult *result)
     case FF_PG_STEP_SCAN:
         return take_scan(s, step->what, result);
     case FF_PG_STEP_CELLS:
-        return take_read(s->call, result);
+        return take_read(s->call, step->what, result);
     case FF_PG_STEP_CLOCK:
         return take_numbers(result, &s->call->now_ms);
     case FF_PG_STEP_EVENTS:

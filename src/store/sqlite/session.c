@@ -140,8 +140,8 @@ static int call_read(struct ff_sqlite_session *s, struct ff_call *call)
 
     if (rc == SQLITE_OK)
         rc = set_clock(s, call);
-    if (rc == SQLITE_OK)
-        rc = ff_sqlite_read(s->conn, call->read);
+    for (struct ff_read *read = call->read; read && rc == SQLITE_OK; read = read->next)
+        rc = ff_sqlite_read(s->conn, read);
     if (rc == SQLITE_OK)
         rc = ff_sqlite_tx(s->conn, TX_COMMIT);
     return rc;
