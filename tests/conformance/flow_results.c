@@ -60,7 +60,7 @@ static struct ff_tasks when_claimed_up_to(struct test *t, int32_t max)
     struct ff_tasks tasks = {0};
 
     r.max = max;
-    r.wait_ms = 10000;
+    r.wait_ms = TEST_WAIT_MS;
     EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
     keep_answer(t, tasks.memory);
     EXPECT(t, tasks.count > 0);

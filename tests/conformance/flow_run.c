@@ -229,7 +229,7 @@ FF_CONFORMANCE_SLOW(flow_run, a_wide_flow_ends_right)
     EXPECT_OK(t, when_flow_created(t, r, &made));
     memcpy(flow.id, made.flow_id, sizeof flow.id);
     claim.max = 64;
-    claim.wait_ms = 5000;
+    claim.wait_ms = TEST_WAIT_MS;
     while (done < WIDTH + 2) {
         const size_t count = when_claimed_many(t, &claim, held, 256);
 

@@ -20,7 +20,7 @@ static ff_status when_opened(struct test *t, const char *url, const struct ff_op
     const ff_status status = ff_open(url, options, &client, &t->err);
 
     EXPECT(t, (status == FF_OK) == (client != NULL));
-    EXPECT_INT(t, 0, (int64_t)ff_close(client, 5000));
+    EXPECT_INT(t, 0, (int64_t)ff_close(client, TEST_WAIT_MS));
     return status;
 }
 
@@ -232,11 +232,11 @@ FF_CONFORMANCE(store_open, memory_stores_are_told_apart_by_name)
     EXPECT_OK(t, ff_open(url_a, NULL, &same, &t->err));
     EXPECT_OK(t, ff_submit(a, &s, 1, &submitted, &t->err));
     EXPECT_STATUS(t, FF_NOT_FOUND, ff_get(b, submitted.execution_id, &whole, &t->err));
-    EXPECT_INT(t, 0, (int64_t)ff_close(a, 5000));
+    EXPECT_INT(t, 0, (int64_t)ff_close(a, TEST_WAIT_MS));
     EXPECT_OK(t, ff_get(same, submitted.execution_id, &whole, &t->err));
     ff_answer_free(&whole);
-    EXPECT_INT(t, 0, (int64_t)ff_close(same, 5000));
-    EXPECT_INT(t, 0, (int64_t)ff_close(b, 5000));
+    EXPECT_INT(t, 0, (int64_t)ff_close(same, TEST_WAIT_MS));
+    EXPECT_INT(t, 0, (int64_t)ff_close(b, TEST_WAIT_MS));
 }
 
 FF_CONFORMANCE(store_open, nameless_memory_stores_are_private)
@@ -250,8 +250,8 @@ FF_CONFORMANCE(store_open, nameless_memory_stores_are_private)
     EXPECT_OK(t, ff_open("sqlite::memory:", NULL, &b, &t->err));
     EXPECT_OK(t, ff_submit(a, &s, 1, &submitted, &t->err));
     EXPECT_STATUS(t, FF_NOT_FOUND, ff_get(b, submitted.execution_id, &whole, &t->err));
-    EXPECT_INT(t, 0, (int64_t)ff_close(a, 5000));
-    EXPECT_INT(t, 0, (int64_t)ff_close(b, 5000));
+    EXPECT_INT(t, 0, (int64_t)ff_close(a, TEST_WAIT_MS));
+    EXPECT_INT(t, 0, (int64_t)ff_close(b, TEST_WAIT_MS));
 }
 
 /* In the child: every call is refused, closing does nothing, and nobody hangs. */
@@ -274,7 +274,7 @@ static int child(struct ff_client *client, const char *id)
         return 4;
     if (ff_fsck(client, &findings, NULL) != FF_CLOSED)
         return 5;
-    return ff_close(client, 1000) == 0 ? 0 : 6;
+    return ff_close(client, TEST_WAIT_MS) == 0 ? 0 : 6;
 }
 
 FF_CONFORMANCE(store_open, child_of_a_fork_is_refused)
