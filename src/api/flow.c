@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/codes.h"
@@ -104,7 +105,9 @@ static ff_status node_in(struct ff_client *client, struct ff_job *job,
     if (node->policy == FF_JOIN_QUORUM && node->k == FF_NULL64)
         node->k = 0; /* refused as a bad quorum */
     FF_TRY(on_satisfied_of(given->on_satisfied, &node->on_satisfied, reterr));
-    return ff_submission_in(client, job, &item, submit, reterr);
+    FF_TRY(ff_submission_in(client, job, &item, submit, reterr));
+    return ff_json_same(item.input, item.input_content_type, &job->arena, &submit->input_same,
+                        reterr);
 }
 
 static ff_status edge_in(struct ff_job *job, const struct ff_flow_edge *given,

@@ -18,6 +18,7 @@
 #include "base/encode.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/sha256.h"
 #include "base/str.h"
 
 #include "base/banned.h"
@@ -84,6 +85,27 @@ ff_status ff_json_check(struct ff_str bytes, const char *content_type, const cha
     if (status != FF_OK)
         return ff_fail_field(reterr, status, field, "%s: %s", field, problem.message);
     return FF_OK;
+}
+
+ff_status ff_json_same(struct ff_str bytes, const char *content_type, struct ff_arena *arena,
+                       struct ff_str *ret, struct ff_error *reterr)
+{
+    FF_AUTO(ff_json_freep) json_t *json = NULL;
+    uint8_t *digest;
+
+    *ret = ff_str_null();
+    if (!bytes.ptr || !means_json(content_type))
+        return FF_OK;
+    FF_TRY(ff_json_parse(bytes, &json, reterr));
+    char *const text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    digest = ff_arena_alloc(arena, FF_SHA256_BYTES);
+    ff_status status =
+        text && digest ? FF_OK : ff_fail(reterr, FF_NO_MEMORY, "cannot hold the JSON");
+    if (status == FF_OK)
+        status = ff_sha256_of(text, strlen(text), digest, reterr);
+    free(text);
+    *ret = (struct ff_str){.ptr = (const char *)digest, .len = FF_SHA256_BYTES};
+    return status;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------

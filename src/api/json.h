@@ -30,6 +30,11 @@ FF_MUST_CHECK ff_status ff_json_parse(struct ff_str text, json_t **ret_json,
 /* Bytes that are said to be JSON (NULL: no content type) must be; FF_INVALID names the field. */
 FF_MUST_CHECK ff_status ff_json_check(struct ff_str bytes, const char *content_type,
                                       const char *field, struct ff_error *reterr);
+/* A digest that is equal for equal values, whatever the order of members; absent if it is not said
+ * to be JSON. */
+FF_MUST_CHECK ff_status ff_json_same(struct ff_str bytes, const char *content_type,
+                                     struct ff_arena *arena, struct ff_str *ret,
+                                     struct ff_error *reterr);
 /* Compact, on one line. */
 void ff_json_write(struct ff_strbuf *out, const json_t *json);
 FF_MUST_CHECK ff_status ff_json_text(const json_t *json, struct ff_arena *arena, size_t max_bytes,

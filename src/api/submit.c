@@ -186,6 +186,9 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
     FF_TRY(ff_submission_in(client, job, &item, in, reterr));
     FF_TRY(submit_id(client, item.execution_id, in, reterr));
     job->repeatable = in->own_id || item.idempotency_key;
+    if (job->repeatable)
+        FF_TRY(ff_json_same(item.input, item.input_content_type, &job->arena, &in->input_same,
+                            reterr));
     job->in = in;
     return ff_submit_prepare(in, settings, &job->arena, reterr);
 }

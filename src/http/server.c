@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/client.h"
+#include "api/async.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -271,7 +271,7 @@ static ff_status hash_submission(struct ff_submit_in *in, struct ff_error *reter
     ff_hash_text(&sha, in->namespace);
     ff_hash_text(&sha, in->lane);
     ff_hash_text(&sha, in->kind);
-    ff_hash_text(&sha, in->input);
+    ff_hash_text(&sha, ff_str_is_null(in->input_same) ? in->input : in->input_same);
     ff_hash_text(&sha, in->input_type);
     ff_hash_number(&sha, in->priority);
     ff_hash_number(&sha, (int64_t)in->tag_count);

@@ -22,6 +22,7 @@ struct ff_submit_in {
     bool own_id;
     struct ff_str namespace, lane, kind;
     struct ff_str input, input_type; /* input absent: null; type absent: JSON */
+    struct ff_str input_same;        /* what repeats are compared by; absent: the input */
     int64_t priority;                /* clamped to 0..9000 */
     struct ff_tag_in *tags;
     size_t tag_count;

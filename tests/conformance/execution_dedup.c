@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 #include "base/banned.h"
 
 #define OWN_ID    "{fp:7}:0190f5fe-7000-7000-8000-000000000001"
@@ -99,6 +101,24 @@ FF_CONFORMANCE(execution_dedup, order_of_tags_and_capabilities_does_not_matter)
     s.tags = tags + 1;
     s.required_capabilities = needs + 1;
     expect_duplicate(t, &s, first.id, "waiting");
+}
+
+/* As with an Idempotency-Key: JSON is compared as a value. */
+FF_CONFORMANCE(execution_dedup, order_of_members_does_not_matter)
+{
+    struct ff_submission s = keyed("order-1");
+    struct ff_submitted again;
+    struct name first;
+
+    s.input = FF_STR("{\"a\":{\"x\":1.5,\"y\":[1,2]},\"b\":2}");
+    first = given(t, &s);
+    s.input = FF_STR("{\"b\": 2, \"a\": {\"y\": [1, 2], \"x\": 1.50}}");
+    expect_duplicate(t, &s, first.id, "waiting");
+    s.input = FF_STR("{\"b\":2,\"a\":{\"y\":[2,1],\"x\":1.5}}"); /* an array has an order */
+    EXPECT_REFUSED(t, FF_KEY_REUSED, "idempotency_key", when_submitted(t, &s, &again));
+    s.input = FF_STR("{\"b\":2,\"a\":{\"y\":[1,2],\"x\":1.5}}");
+    s.input_content_type = "text/plain"; /* bytes are compared as such */
+    EXPECT_REFUSED(t, FF_KEY_REUSED, "idempotency_key", when_submitted(t, &s, &again));
 }
 
 FF_CONFORMANCE(execution_dedup, keys_belong_to_their_namespace)
