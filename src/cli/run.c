@@ -30,6 +30,8 @@ int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
     (void)fprintf(cli->err, "ff: cannot %s: %s", what, error->message);
     if (error->field[0] && !strstr(error->message, error->field))
         (void)fprintf(cli->err, " (%s)", error->field);
+    if (status == FF_UNSUPPORTED && ff_cli_server(cli))
+        (void)fputs(" (--store URL)", cli->err);
     (void)fputc('\n', cli->err);
     return ff_status_exit(status);
 }

@@ -148,6 +148,13 @@ class Bars(OnSqlite, Ff, unittest.TestCase):
         self.assertIn(b"\x1b[", shown)
         self.assertIn(made.split(":")[2].encode(), shown)
 
+    def test_what_needs_the_store_says_how_to_name_it(self):
+        with Server(store=self.url, args=["--log-level", "warn"]) as server:
+            for verb in ("doctor", "gc", "fsck"):
+                _, err = self.run_ff(verb, code=2, env={"FF_SERVER": server.url, "FF_STORE": ""})
+                self.assertIn("--store URL", err)
+                self.run_ff(verb, "--store", self.url, env={"FF_SERVER": server.url})
+
     def test_ids_may_be_cut_short_and_options_given_once(self):
         made = self.submit()
         bare = made.split("}:")[1]
