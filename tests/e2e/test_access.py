@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_access -- who may do what, from where, how much and how slowly."""
 
+import base64
 import json
 import os
 import socket
@@ -242,19 +243,21 @@ class Places(unittest.TestCase):
 
     def test_downloads_cannot_run(self):
         http = self.server.client()
-        for kind, attached in (("text/html", True), ("image/svg+xml", True), ("text/plain", False),
-                               ("application/json", False)):
+        for kind, attached, text in (
+                ("text/html", True, b"<b>"), ("image/svg+xml", True, b"<b>"),
+                ("text/plain", False, b"<b>"), ("application/json", False, b' "<b>"')):
             lane = kind.replace("/", "-")
             http.post("/v1/executions", {"kind": "k", "lane": lane})
             task = http.post("/v1/workers/w/claim", {
                 "worker_instance_id": "w", "lanes": [lane]}).json["tasks"][0]
             named = {n: task[n] for n in ("execution_id", "lease_id", "lease_epoch")}
             done = http.post("/v1/tasks/complete", {"tasks": [{
-                **named, "result_base64": "PGI+", "result_content_type": kind}]})
+                **named, "result_base64": base64.b64encode(text).decode(),
+                "result_content_type": kind}]})
             self.assertEqual("completed", done.json["results"][0]["public_state"])
             link = "/v1/executions/" + task["execution_id"].replace("{", "").replace("}", "")
             answer = http.get(link + "/result")
-            self.assertEqual((b"<b>", kind), (answer.body, answer.headers["Content-Type"]))
+            self.assertEqual((text, kind), (answer.body, answer.headers["Content-Type"]))
             self.assertEqual("nosniff", answer.headers["X-Content-Type-Options"])
             self.assertEqual(attached, answer.headers["Content-Disposition"] == "attachment", kind)
             policy = answer.headers["Content-Security-Policy"] or ""
