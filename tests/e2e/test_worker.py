@@ -75,8 +75,9 @@ class Worker:
             worker.kill()
         worker.communicate()
 
-    def stop(self, worker, code=0):
-        worker.send_signal(signal.SIGTERM)
+    def stop(self, worker, code=0, told=False):
+        if not told:
+            worker.send_signal(signal.SIGTERM)
         out, err = worker.communicate(timeout=DEADLINE_S)
         self.assertEqual(code, worker.returncode, err.decode())
         return out.decode()
@@ -210,7 +211,7 @@ class Worker:
         self.until_state(second, "waiting")
         self.assertEqual("active", self.show(first)["public_state"])
         os.write(say, b"\n")
-        self.stop(worker)
+        self.stop(worker, told=True)
         self.assertEqual("completed", self.show(first)["public_state"])
         self.assertEqual(["released"], [a["outcome"] for a in
                                         self.run_ff("show", "--attempts", second)["attempts"]])
