@@ -199,12 +199,12 @@ static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flo
 }
 
 /* It cannot run yet: a blocked node with an impossible join might wait for ever. It runs again with
- * its join, as a skipped one does by itself. */
+ * its join, as a skipped one does by itself; the log tells it then, so its version stays. */
 static void follow_join(struct ff_work *work, struct ff_execution *execution)
 {
     if (execution->state == FF_STATE_SKIPPED)
         return;
-    ff_execution_touch(work, execution);
+    ff_work_edit(work, execution);
     execution->flags |= FF_EXEC_FOLLOWS;
 }
 
