@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "engine/engine-int.h"
 #include "model/codes.h"
+#include "ops/cascade.h"
 
 #include "base/banned.h"
 
@@ -127,6 +128,20 @@ static bool keep_held(struct ff_engine *engine, uint32_t slot)
 
 /* --- jobs --- */
 
+/* The batch that made a hop, and the hop in it. */
+struct made {
+    struct ff_rowset *rows;
+    const struct ff_outbox *hop;
+};
+
+static void learn(struct ff_engine *engine, struct ff_job *job, const struct made *made)
+{
+    struct ff_work work = {
+        .rows = made->rows, .arena = &job->arena, .settings = &engine->options.settings};
+
+    ff_hop_learn(&work, job->in, made->hop);
+}
+
 static void *fill(const struct ff_cascade_item *item, struct ff_job *job)
 {
     struct ff_dispatch_in *dispatch;
@@ -195,12 +210,16 @@ static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slo
     return false;
 }
 
-static bool start(struct ff_engine *engine, const struct ff_cascade_item *item, uint32_t slot)
+/* `made` NULL: it has to look for itself. */
+static bool start(struct ff_engine *engine, const struct ff_cascade_item *item, uint32_t slot,
+                  const struct made *made)
 {
     struct ff_job *const job = ff_job_new(op_of(item->what), 0);
 
     if (job)
         job->in = fill(item, job);
+    if (job && job->in && made)
+        learn(engine, job, made);
     return hand_over(engine, job, slot, item_done);
 }
 
@@ -236,7 +255,7 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
 
     /* Somebody holds a row it needs; the wait was the patient lane's. It does not leave the list:
      * nobody else may look for it. */
-    if (job->status == FF_BUSY && keep_held(engine, slot) && start(engine, item, slot))
+    if (job->status == FF_BUSY && keep_held(engine, slot) && start(engine, item, slot, NULL))
         return;
     if (!is_own_fault(job->status)) {
         leave(engine, slot, true); /* the store is asked as soon as it answers again */
@@ -309,13 +328,14 @@ static void item_done(struct ff_job *job, void *ctx)
         failed(engine, &item, job);
     else if (!result.more)
         leave(engine, slot, false);
-    else if (!start(engine, &item, slot))
+    else if (!start(engine, &item, slot, NULL))
         leave(engine, slot, true);
     ff_job_free(job);
 }
 
 /* `fresh`: made by a commit of ours just now, so it cannot be on the list. False: it is. */
-static bool add(struct ff_engine *engine, const struct ff_cascade_item *item, bool fresh)
+static bool add(struct ff_engine *engine, const struct ff_cascade_item *item, bool fresh,
+                const struct made *made)
 {
     int64_t slot = -1;
     bool known;
@@ -325,14 +345,14 @@ static bool add(struct ff_engine *engine, const struct ff_cascade_item *item, bo
     if (!known && !engine->closed)
         slot = take_slot(&engine->cascade, item);
     pthread_mutex_unlock(&engine->lock);
-    if (slot >= 0 && !start(engine, item, (uint32_t)slot))
+    if (slot >= 0 && !start(engine, item, (uint32_t)slot, made))
         leave(engine, (uint32_t)slot, true);
     return !known;
 }
 
 /* --- where items come from --- */
 
-static void add_hops(struct ff_engine *engine, const struct ff_rowset *rows)
+static void add_hops(struct ff_engine *engine, struct ff_rowset *rows)
 {
     for (const struct ff_entry *entry = rows->entries[FF_TABLE_OUTBOX]; entry;
          entry = entry->next) {
@@ -341,9 +361,10 @@ static void add_hops(struct ff_engine *engine, const struct ff_rowset *rows)
             .what = FF_CASCADE_HOP,
             .hop = {{hop->partition_key, hop->execution_id}, hop->generation, hop->kind},
             .loop = FF_LOOP_HOPS};
+        const struct made made = {rows, hop};
 
         if (entry->found == FF_FOUND_ROW && hop->head.is_new && hop->dispatched_at_ms == FF_NULL64)
-            (void)add(engine, &item, true);
+            (void)add(engine, &item, true, &made);
     }
 }
 
@@ -357,7 +378,7 @@ static void add_drains(struct ff_engine *engine, const struct ff_rowset *rows)
             .loop = FF_LOOP_EDGE_CANCEL_DISPATCHER};
 
         if (entry->found == FF_FOUND_ROW && drain->head.is_new && !drain->head.is_deleted)
-            (void)add(engine, &item, true);
+            (void)add(engine, &item, true, NULL);
     }
 }
 
@@ -373,11 +394,11 @@ static void add_flows(struct ff_engine *engine, const struct ff_rowset *rows)
 
         if (entry->found == FF_FOUND_ROW && flow->head.op != 0 && !flow->head.is_deleted &&
             (removed || flow->draining) && flow->tries == 0) /* else it has been put off */
-            (void)add(engine, &item, false);
+            (void)add(engine, &item, false, NULL);
     }
 }
 
-void ff_cascade_committed(struct ff_engine *engine, const struct ff_batch *batch)
+void ff_cascade_committed(struct ff_engine *engine, struct ff_batch *batch)
 {
     if (!engine->options.cascade)
         return;
@@ -408,7 +429,7 @@ void ff_cascade_found(struct ff_engine *engine, ff_loop_id loop, const struct ff
             item.what = found->removed[i] ? FF_CASCADE_FLOW_REMOVE : FF_CASCADE_FLOW_DRAIN;
             item.flow_id = found->flows[i];
         }
-        known += add(engine, &item, false) ? 0 : 1;
+        known += add(engine, &item, false, NULL) ? 0 : 1;
     }
     pthread_mutex_lock(&engine->lock);
     engine->supervisor.loops[loop].last_noop += known;

@@ -44,7 +44,7 @@ struct ff_cascade {
 
 void ff_cascade_init(struct ff_cascade *cascade);
 /* After a commit: whatever the batch has made for the cascade is queued at once. */
-void ff_cascade_committed(struct ff_engine *engine, const struct ff_batch *batch);
+void ff_cascade_committed(struct ff_engine *engine, struct ff_batch *batch);
 /* A loop has looked into the store. */
 void ff_cascade_found(struct ff_engine *engine, ff_loop_id loop, const struct ff_find_out *found);
 /* Nothing moves: the store may be looked at without finding much of our own work again. */

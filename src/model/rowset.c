@@ -243,7 +243,7 @@ static void value_copy(struct ff_value *value, struct ff_arena *arena)
 static bool scan_is(const struct ff_scan *scan, int block, const struct ff_value *params,
                     size_t param_count)
 {
-    if (scan->block != block || scan->param_count != param_count || scan->loaded)
+    if (scan->block != block || scan->param_count != param_count)
         return false;
     for (size_t i = 0; i < param_count; i++)
         if (!values_equal(&scan->params[i], &params[i]))
@@ -256,7 +256,7 @@ struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct f
 {
     struct ff_scan *scan = rows->scans;
 
-    while (scan && !scan_is(scan, block, params, param_count))
+    while (scan && (scan->loaded || !scan_is(scan, block, params, param_count)))
         scan = scan->next;
     if (!scan) {
         scan = ff_arena_alloc(rows->arena, sizeof *scan);
@@ -274,6 +274,16 @@ struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct f
     }
     scan->limit += limit;
     rows->scan_rows += (uint64_t)limit;
+    return scan;
+}
+
+const struct ff_scan *ff_rowset_scan_find(const struct ff_rowset *rows, int block,
+                                          const struct ff_value *params, size_t param_count)
+{
+    const struct ff_scan *scan = rows->scans;
+
+    while (scan && !scan_is(scan, block, params, param_count))
+        scan = scan->next;
     return scan;
 }
 

@@ -89,6 +89,9 @@ struct ff_entry *ff_rowset_want(struct ff_rowset *rows, ff_table table, const vo
                                 ff_want want);
 struct ff_scan *ff_rowset_scan(struct ff_rowset *rows, int block, const struct ff_value *params,
                                size_t param_count, int64_t limit);
+/* The scan of this batch that was asked for so, or NULL. */
+const struct ff_scan *ff_rowset_scan_find(const struct ff_rowset *rows, int block,
+                                          const struct ff_value *params, size_t param_count);
 
 /* --- filling (stores) --- */
 

@@ -57,6 +57,16 @@ FF_MUST_CHECK ff_status ff_group_resolve(struct ff_work *work, const struct ff_f
 void ff_drain_insert(struct ff_work *work, const struct ff_edge_group *group,
                      struct ff_str namespace, struct ff_str instance_tag);
 
+/* --- hops --- */
+
+/* The edges that lead on from a member, asked for by whoever is about to end it. Its lock is held
+ * when they are read, so nobody adds one before its hop. */
+void ff_hop_need_edges(struct ff_work *work, struct ff_exec_id id);
+/* What the batch of `work` that made `hop` has seen of them, so that dispatching it need not look
+ * first. Nothing happens if it saw none or not all, or if the member ran before: then its reopening
+ * may be on its way, and changes what there is to move. */
+void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct ff_outbox *hop);
+
 /* --- members --- */
 
 /* An ended member gets a new generation in state `to`. Its old hop is superseded, or if it has been

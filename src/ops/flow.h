@@ -120,7 +120,7 @@ struct ff_dispatch_in {
     int32_t *generations; /* of downstreams to be reopened; FF_NULL32: not known to be */
     size_t count;
     /* set by need() */
-    struct ff_scan *edges, *groups, *leaf, *asked;
+    const struct ff_scan *edges, *groups, *leaf, *asked;
 };
 struct ff_dispatch_out {
     bool noop;     /* dispatched before, or gone: nothing was done */

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "model/events.h"
+#include "sql_ids.h"
 #include "support/graphs.h"
 
 static struct world w;
@@ -94,6 +95,51 @@ static void test_cascade__fan_in_waits_for_all(void **state)
     world_end(&w, flow, "c", "ok");
     world_settle(&w);
     assert_int_equal(world_member(&w, flow, "d")->state, FF_STATE_READY_FIRST);
+}
+
+/* A completion has looked at its edges: what its hop knows then. */
+static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop)
+{
+    struct ff_dispatch_in in = {.hop = {{1, {{7}}}, hop->generation, FF_HOP_COMPLETION}};
+    struct ff_settings settings;
+    struct ff_rowset rows;
+    struct ff_work work = {.rows = &rows, .arena = &w.arena, .settings = &settings};
+
+    ff_settings_default(&settings);
+    ff_rowset_init(&rows, &w.arena);
+    ff_hop_need_edges(&work, in.hop.id);
+    for (struct ff_scan *scan = rows.scans; scan; scan = scan->next) {
+        scan->loaded = true;
+        if (scan->block != FF_SQL_EDGES_FROM)
+            continue;
+        scan->rows = ff_arena_array(&w.arena, edges, sizeof *scan->rows);
+        for (scan->row_count = 0; scan->row_count < edges; scan->row_count++) {
+            struct ff_edge *const edge = ff_rowset_row_new(&rows, FF_TABLE_EDGE);
+
+            edge->downstream_id.b[0] = (uint8_t)(scan->row_count + 1);
+            scan->rows[scan->row_count] = edge;
+        }
+    }
+    ff_hop_learn(&work, &in, hop);
+    return in;
+}
+
+static void test_cascade__a_completion_tells_its_hop_where_to_go(void **state)
+{
+    struct ff_outbox hop;
+    struct ff_dispatch_in in;
+
+    (void)state;
+    ff_row_init(FF_TABLE_OUTBOX, &hop);
+    in = learned(2, &hop);
+    assert_true(in.known && in.last_page);
+    assert_int_equal(in.count, 2);
+    assert_int_equal(in.downstreams[1].b[0], 2);
+    in = learned(FF_HOP_EDGES_FIRST, &hop); /* perhaps there are more */
+    assert_true(!in.known && in.wide);
+    hop.generation = 1; /* perhaps it is being reopened */
+    in = learned(2, &hop);
+    assert_false(in.known);
 }
 
 /* Several hops into one join within one batch. */
@@ -604,6 +650,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_cascade__##name, setup, teardown)
         TEST(a_chain_runs_in_order),
         TEST(fan_in_waits_for_all),
+        TEST(a_completion_tells_its_hop_where_to_go),
         TEST(hops_of_a_batch_see_each_other),
         TEST(a_hop_told_again_does_nothing),
         TEST(a_wide_hop_goes_page_by_page),

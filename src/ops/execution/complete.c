@@ -4,6 +4,7 @@
  *
  * Tests: tests/unit/test_ops.c. */
 #include "base/macros.h"
+#include "ops/cascade.h"
 #include "ops/ops-int.h"
 #include "ops/task.h"
 
@@ -12,6 +13,8 @@
 void ff_execution_complete_need(struct ff_work *work, struct ff_complete_in *in)
 {
     ff_work_lock_execution(work, in->task.id);
+    if (!ff_exec_id_is_solo(in->task.id))
+        ff_hop_need_edges(work, in->task.id);
 }
 
 /* One result per generation: there is one success per generation, so the key is new. */

@@ -3,11 +3,12 @@
  * dispatch.c -- hop.dispatch: tell the downstreams of a member that it has ended, or runs again.
  *
  * A first batch learns, without a lock, which edges lead on from here after the hop's cursor: a
- * few, so that many hops share it, or if there are more in another one a whole page. The next holds
- * the hop, the flow, the edges, their joins and their nodes. Every edge carries its own outcome and
- * moves once, so a hop may be dispatched any number of times, by anybody, and a crash between two
- * pages loses nothing. The hop is marked as dispatched in the transaction of its last edge. The
- * member itself is not held: an edge added to it after it ended is born resolved.
+ * few, so that many hops share it, or if there are more in another one a whole page. A completion
+ * has looked at them itself, so the hop of a first generation knows them from the start. The next
+ * holds the hop, the flow, the edges, their joins and their nodes. Every edge carries its own
+ * outcome and moves once, so a hop may be dispatched any number of times, by anybody, and a crash
+ * between two pages loses nothing. The hop is marked as dispatched in the transaction of its last
+ * edge. The member itself is not held: an edge added to it after it ended is born resolved.
  *
  * Reopening comes before the completion of the same generation. It takes back what an older
  * generation resolved in joins that were never satisfied, and reopens the nodes they had skipped.
@@ -74,17 +75,24 @@ static int64_t page_rows(const struct ff_work *work, const struct ff_dispatch_in
     return in->wide ? page : ff_min_i64(page, FF_HOP_EDGES_FIRST);
 }
 
-static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
+/* Both scans take the same parameters. */
+static void page_params(const struct ff_dispatch_in *in,
+                        struct ff_value params[FF_SQL_EDGES_FROM_PARAMS])
 {
-    struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
     const struct ff_in_edges_from page = {.partition_key = in->hop.id.partition,
                                           .execution_id = in->hop.id.uuid,
                                           .after_id = in->cursor};
 
-    /* Both scans take the same parameters. */
     static_assert(sizeof(struct ff_in_edges_from) == sizeof(struct ff_in_groups_from),
                   "scans of a hop differ");
     ff_in_edges_from_values(&page, params);
+}
+
+static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
+{
+    struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
+
+    page_params(in, params);
     in->groups = ff_work_scan(work, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
                               page_rows(work, in));
     in->edges = ff_work_scan(work, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS,
@@ -219,6 +227,30 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
                       (hop->outcome == FF_STATE_CANCELLED || hop->outcome == FF_STATE_EXPIRED);
     in->known = true;
     return FF_AGAIN;
+}
+
+void ff_hop_need_edges(struct ff_work *work, struct ff_exec_id id)
+{
+    struct ff_dispatch_in first = {.hop.id = id};
+
+    need_edges(work, &first);
+}
+
+void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct ff_outbox *hop)
+{
+    struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
+    struct ff_error error;
+
+    if (hop->generation > 0)
+        return;
+    page_params(in, params);
+    in->edges =
+        ff_rowset_scan_find(work->rows, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS);
+    in->groups =
+        ff_rowset_scan_find(work->rows, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS);
+    if (in->edges && in->groups)
+        (void)learn(work, in, hop, &error);
+    in->edges = in->groups = NULL; /* they belong to that batch */
 }
 
 /* --- deciding --- */
