@@ -38,6 +38,9 @@ struct ff_options {
     int64_t result_bytes_max;   /* of a result; the same */
     int64_t flow_nodes_max;     /* of one call; 10,000, at most 20,000 */
     int64_t flow_edges_max;     /* of one call; 50,000, at most 100,000 */
+    /* Inputs and results said to be JSON are not looked at: for who makes them with a library. One
+     * that is not JSON after all comes back from a server as base64. */
+    bool trusts_json;
 };
 
 FF_API FF_MUST_CHECK ff_status ff_open(const char *url, const struct ff_options *options,

@@ -158,6 +158,7 @@ ff_status ff_local_open(const char *url, const struct ff_options *given,
     client->calls = ff_calls_local();
     client->pid = getpid();
     client->timeout_ms = given->timeout_ms ? given->timeout_ms : TIMEOUT_MS_DEFAULT;
+    client->trusts_json = given->trusts_json;
     FF_TRY(engine_options(client, given, &engine, reterr));
 
     const struct ff_store_options store = store_options(url, given->migrate, !given->must_exist);

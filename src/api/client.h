@@ -37,6 +37,7 @@ struct ff_client {
     _Atomic int64_t inside;   /* calls under way */
     _Atomic bool closing;     /* no more calls may begin */
     bool writes_json;         /* JSON without a content type is our own text: a server's */
+    bool trusts_json;         /* see ff_options */
 };
 
 /* The two ways to open one. The second is src/remote's: ff_open chooses by the url. */

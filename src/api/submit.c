@@ -132,7 +132,7 @@ ff_status ff_api_payload(const struct ff_client *client, struct ff_str bytes,
         return ff_fail_field(reterr, FF_TOO_LARGE, field,
                              "%s of %zu bytes, at most %" PRId64 " are allowed", field, bytes.len,
                              max);
-    if (client->writes_json && !content_type)
+    if (client->trusts_json || (client->writes_json && !content_type))
         return FF_OK;
     return ff_json_check(bytes, content_type, field, reterr);
 }

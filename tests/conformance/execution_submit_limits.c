@@ -119,6 +119,18 @@ FF_CONFORMANCE(execution_submit_limits, an_input_said_to_be_json_must_be)
     EXPECT_BYTES(t, s.input.ptr, s.input.len, look(t, given(t, &s).id)->input);
 }
 
+FF_CONFORMANCE(execution_submit_limits, who_asks_to_be_trusted_is)
+{
+    const struct ff_options options = {.size = sizeof options, .trusts_json = true};
+    struct ff_submission s = submission();
+
+    needs_store(t, "a caller in the engine's own process");
+    close_client(t, &t->client);
+    EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
+    s.input = FF_STR("no JSON at all");
+    (void)given(t, &s);
+}
+
 FF_CONFORMANCE(execution_submit_limits, idempotency_key)
 {
     struct ff_submission s = submission();
