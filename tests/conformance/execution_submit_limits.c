@@ -127,7 +127,7 @@ FF_CONFORMANCE(execution_submit_limits, who_asks_to_be_trusted_is)
     needs_store(t, "a caller in the engine's own process");
     close_client(t, &t->client);
     EXPECT_OK(t, ff_open(t->url, &options, &t->client, &t->err));
-    s.input = FF_STR("no JSON at all");
+    s.input = (struct ff_str){"no JSON at all", 14};
     (void)given(t, &s);
 }
 

@@ -28,7 +28,8 @@ SELECT {{edge_group.columns:g}}
 -- out:  row:edge
 -- note: Of the upstreams that a node has not heard of, page by page: the open edges to joins that
 --       have been decided and asked to cancel the rest, its own included. CROSS JOIN makes SQLite
---       begin with the node.
+--       begin with the node; coalesce keeps it from taking the cursor for a bound of y, which it
+--       would walk to the end for each x.
 SELECT {{edge.columns:y}}
   FROM ff_edge x {{by_index:ff_edge_downstream}}
  CROSS JOIN ff_edge y
@@ -38,7 +39,8 @@ SELECT {{edge.columns:y}}
    AND g.on_satisfied = {{code:ON_SATISFIED_CANCEL_REMAINING}}
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
    AND x.execution_id > :after_id AND x.outcome = {{code:EDGE_UNRESOLVED}}
-   AND y.partition_key = x.partition_key AND y.execution_id = x.execution_id
+   AND y.partition_key = x.partition_key
+   AND y.execution_id = coalesce(x.execution_id, x.execution_id)
    AND y.outcome = {{code:EDGE_UNRESOLVED}}
  ORDER BY x.execution_id, y.downstream_id
  LIMIT :limit;
