@@ -476,7 +476,10 @@ void bench_report_json(const struct bench_report *report, const char *path)
                      report->started, "quick", (int)report->quick, "machine", text, "sqlite",
                      sqlite3_libversion(), "postgres", bench_postgres_version(), "results", results,
                      "aims", aims);
-    if (!root || json_dump_file(root, path, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0)
+    FILE *const file = fopen(path, "w");
+
+    if (!root || !file || json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0 ||
+        fputc('\n', file) == EOF || fclose(file) != 0)
         bench_die("cannot write '%s'", path);
     json_decref(root);
 }
