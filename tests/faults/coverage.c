@@ -275,12 +275,13 @@ static void sweep_pulse_and_tail(struct test *t, struct own_reads *own, struct f
     struct ff_event_filter of_flow = any_event();
     struct ff_event_filter of_one = any_event();
     struct ff_event_filter of_none = any_event();
-    const struct name idle = given_foreign_capset(t);
     struct test_thread *threads[2];
     struct ff_subscription *all;
+    struct name idle;
     struct held held;
 
     atomic_store(&own->armed, true);
+    idle = given_foreign_capset(t); /* or a pulse has seen it already, and nobody reads it again */
     all = given_subscribed(t, NULL, "start");
     given_one_node(t, waits->flow_id);
     held = given_claimed_next(t);
