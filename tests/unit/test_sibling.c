@@ -10,30 +10,7 @@
 
 #include <cmocka.h>
 
-#include "support/graphs.h"
-
-static struct world w;
-
-static int setup(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_audit(&w);
-    world_done(&w);
-    return 0;
-}
-
-static void expect_flow(struct ff_uuid flow, const char *state, const char *members)
-{
-    assert_string_equal(ff_flow_state_name(world_flow(&w, flow)->state), state);
-    assert_string_equal(world_states(&w, flow), members);
-}
+#include "support/graph_fixture.h"
 
 /* D07, F10, F11 */
 static void test_sibling__the_first_success_cancels_the_rest(void **state)
