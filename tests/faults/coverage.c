@@ -325,6 +325,9 @@ static void sweep_upkeep(struct test *t, struct own_reads *own, struct ff_store 
 {
     int waiting;
 
+    /* The upkeep of the client before may have run after its calls were counted. */
+    atomic_store(&own->seen[FF_SQL_SESSIONS_REAP], 0);
+    atomic_store(&own->seen[FF_SQL_LOG_UPKEEP], 0);
     atomic_store(&own->armed, true);
     while (!has_been_read(own, FF_SQL_SESSIONS_REAP) || !has_been_read(own, FF_SQL_LOG_UPKEEP)) {
         atomic_fetch_add(&skipped_ms, 100);
