@@ -170,6 +170,7 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
 
 #define UPSTREAM_INLINE_BYTES (64 << 10) /* larger results do not come along */
 #define UPSTREAMS_MAX         FF_FLOW_EDGES_CEILING
+#define TASKS_AT_ONCE         8 /* whose upstreams are read together: each may bring many bytes */
 
 static void upstream_from(struct ff_arena *arena, int32_t partition, const struct ff_value *cells,
                           struct ff_upstream *upstream)
@@ -190,21 +191,36 @@ static void upstream_from(struct ff_arena *arena, int32_t partition, const struc
     ff_exec_id_text(id, upstream->execution_id);
 }
 
-/* What the node waited for; one edge may bring its input. The cells live in `scratch`. */
-static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *out,
-                                struct ff_arena *scratch, struct ff_read *ret,
-                                struct ff_error *reterr)
+/* What the nodes among some tasks waited for, in one round trip; one edge may bring a node's input.
+ * Reads of others stay empty. The cells live in `scratch`. */
+static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *tasks,
+                                size_t count, struct ff_arena *scratch,
+                                struct ff_read reads[TASKS_AT_ONCE], struct ff_error *reterr)
 {
-    const struct ff_in_upstreams in = {.partition_key = out->id.partition,
-                                       .downstream_id = out->id.uuid,
-                                       .inline_bytes = UPSTREAM_INLINE_BYTES,
-                                       .room = FF_CLAIM_BYTES_MAX,
-                                       .limit = UPSTREAMS_MAX};
-    struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
+    struct ff_value values[TASKS_AT_ONCE][FF_SQL_UPSTREAMS_PARAMS];
+    struct ff_read asked[TASKS_AT_ONCE];
+    size_t nodes = 0;
 
-    ff_in_upstreams_values(&in, values);
-    return ff_api_read(client, scratch, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, ret,
-                       reterr);
+    for (size_t i = 0; i < count; i++) {
+        const struct ff_in_upstreams in = {.partition_key = tasks[i].id.partition,
+                                           .downstream_id = tasks[i].id.uuid,
+                                           .inline_bytes = UPSTREAM_INLINE_BYTES,
+                                           .room = FF_CLAIM_BYTES_MAX,
+                                           .limit = UPSTREAMS_MAX};
+
+        if (ff_uuid_is_zero(tasks[i].flow_id))
+            continue;
+        ff_in_upstreams_values(&in, values[nodes]);
+        asked[nodes] = (struct ff_read){.block = FF_SQL_UPSTREAMS,
+                                        .params = values[nodes],
+                                        .param_count = FF_SQL_UPSTREAMS_PARAMS};
+        nodes++;
+    }
+    FF_TRY(ff_api_read_together(client, scratch, asked, nodes, reterr));
+    nodes = 0;
+    for (size_t i = 0; i < count; i++)
+        reads[i] = ff_uuid_is_zero(tasks[i].flow_id) ? (struct ff_read){0} : asked[nodes++];
+    return FF_OK;
 }
 
 static size_t upstreams_bytes(const struct ff_read *read)
@@ -245,23 +261,26 @@ static ff_status read_flows(struct ff_client *client, const struct ff_claim_out 
                             struct ff_error *reterr)
 {
     FF_AUTO(ff_memory_freep) struct ff_memory *scratch = ff_memory_new();
+    struct ff_read reads[TASKS_AT_ONCE];
     size_t bytes = 0;
 
     if (!scratch)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the tasks");
     for (size_t i = 0; i < out->task_count; i++) {
-        struct ff_read read;
+        const size_t at = i % TASKS_AT_ONCE;
 
-        if (ff_uuid_is_zero(out->tasks[i].flow_id))
-            continue;
-        ff_arena_reset(&scratch->arena);
-        FF_TRY(read_upstreams(client, &out->tasks[i], &scratch->arena, &read, reterr));
-        bytes += upstreams_bytes(&read);
+        if (at == 0) {
+            ff_arena_reset(&scratch->arena);
+            FF_TRY(read_upstreams(client, &out->tasks[i],
+                                  ff_min_size(out->task_count - i, TASKS_AT_ONCE), &scratch->arena,
+                                  reads, reterr));
+        }
+        bytes += upstreams_bytes(&reads[at]);
         if (i > 0 && bytes > FF_CLAIM_BYTES_MAX) {
             *ret_count = i;
             return FF_OK;
         }
-        task_upstreams(arena, &out->tasks[i], &read, &tasks[i]);
+        task_upstreams(arena, &out->tasks[i], &reads[at], &tasks[i]);
         FF_TRY(ff_arena_check(arena, reterr));
     }
     *ret_count = out->task_count;

@@ -201,3 +201,48 @@ FF_CONFORMANCE(flow_results, a_result_elsewhere_is_that_of_the_run_that_counted)
     EXPECT_REFUSED(t, FF_INVALID, "generation",
                    ff_result_of(t->client, upstream->execution_id, -2, &result, &t->err));
 }
+
+static size_t index_of(const struct flow *flows, const struct ff_task *task)
+{
+    size_t at = 0;
+
+    while (strcmp(flows[at].id, task->flow_id) != 0)
+        at++;
+    return at;
+}
+
+/* Tasks of one claim, members of flows and others mixed: each has the map of its own upstreams. */
+FF_CONFORMANCE(flow_results, members_and_others_of_one_claim_are_told_apart)
+{
+    enum { FLOWS = 10, TASKS = 2 * FLOWS };
+    struct flow flows[FLOWS];
+    struct ff_tasks tasks;
+    size_t members_seen = 0;
+
+    for (size_t i = 0; i < FLOWS; i++)
+        flows[i] = given_flow(t, "a b | a>b");
+    tasks = when_claimed_up_to(t, FLOWS);
+    for (size_t i = 0; i < FLOWS; i++)
+        (void)given_submitted(t);
+    for (size_t i = 0; i < FLOWS; i++) {
+        const struct ff_tasks one = {.items = &tasks.items[i], .count = 1};
+        const size_t of = index_of(flows, one.items);
+
+        when_all_completed(t, &one, (struct ff_str){numbered(t, "1", of), 6});
+    }
+    for (size_t i = 0; i < FLOWS; i++)
+        WAIT_FLOW(t, &flows[i], "running a:completed b:waiting");
+    tasks = when_claimed_up_to(t, TASKS);
+    EXPECT_INT(t, TASKS, (int64_t)tasks.count);
+    for (size_t i = 0; i < TASKS; i++) {
+        const struct ff_task *const task = &tasks.items[i];
+        const bool member = task->flow_id[0] != '\0';
+
+        EXPECT_INT(t, member ? 1 : 0, (int64_t)task->upstream_count);
+        if (!member)
+            continue;
+        EXPECT_BYTES(t, numbered(t, "1", index_of(flows, task)), 6, task->upstream[0].result);
+        members_seen++;
+    }
+    EXPECT_INT(t, FLOWS, (int64_t)members_seen);
+}
