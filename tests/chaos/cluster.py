@@ -93,6 +93,7 @@ class Keeper:
         self.process = None
         self.lock = threading.Lock()
         self.lives = 0
+        self.began = 0
         self.order = None
         self.stopping = False
         self.thread = threading.Thread(target=self.keep, daemon=True)
@@ -100,7 +101,7 @@ class Keeper:
 
     def keep(self):
         while not self.stopping:
-            began = time.monotonic()
+            self.began = time.monotonic()
             with self.lock:
                 self.lives += 1
                 self.order = self.chaos.next_order(self.kind)
@@ -117,7 +118,7 @@ class Keeper:
                 self.chaos.wrong(f"{self.name} ended with {code}, see {self.log_path}")
             elif not self.stopping:
                 self.chaos.gave_up(self, code)
-            if time.monotonic() - began < 1:
+            if time.monotonic() - self.began < 1:
                 dawdle(0.2, 0.4)
 
     def send(self, sign):
