@@ -20,20 +20,31 @@ void ff_batch_init(struct ff_batch *batch)
     ff_arena_init(&batch->arena, BATCH_CHUNK_BYTES, FF_ARENA_BYTES_MAX);
     ff_list_init(&batch->jobs);
     ff_list_init(&batch->deferred);
+    ff_list_init(&batch->riders);
     ff_batch_reset(batch);
+}
+
+static void free_riders(struct ff_batch *batch)
+{
+    while (!ff_list_empty(&batch->riders))
+        ff_job_free(ff_job_pop(&batch->riders));
 }
 
 void ff_batch_done(struct ff_batch *batch)
 {
+    free_riders(batch);
     ff_arena_done(&batch->arena);
 }
 
 void ff_batch_reset(struct ff_batch *batch)
 {
     assert(ff_list_empty(&batch->jobs) && ff_list_empty(&batch->deferred));
+    free_riders(batch);
     ff_arena_reset(&batch->arena);
     ff_rowset_init(&batch->rows, &batch->arena);
     batch->count = 0;
+    batch->ops = 0;
+    batch->frees = false;
     batch->reruns = 0;
     batch->widened = 0;
     batch->decided = false;
@@ -41,8 +52,8 @@ void ff_batch_reset(struct ff_batch *batch)
     batch->first_deadline_mono_ms = INT64_MAX;
 }
 
-static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,
-                              const struct ff_batch_env *env)
+struct ff_work ff_batch_work(struct ff_batch *batch, struct ff_job *job,
+                             const struct ff_batch_env *env)
 {
     return (struct ff_work){
         .rows = &batch->rows,
@@ -56,13 +67,24 @@ static struct ff_work work_of(struct ff_batch *batch, struct ff_job *job,
     };
 }
 
+static void ask(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env)
+{
+    struct ff_work work = ff_batch_work(batch, job, env);
+
+    job->want_from = batch->rows.want_count;
+    ff_arena_rewind(&job->arena, &job->kept);
+    if (job->reply)
+        ff_reply_need(&work, &job->reply->in);
+    job->type->need(&work, job->in);
+    job->want_to = batch->rows.want_count;
+}
+
 void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff_batch_env *env)
 {
     size_t bytes = 0;
 
     while (!ff_list_empty(from)) {
         struct ff_job *const job = ff_job_first(from);
-        struct ff_work work = work_of(batch, job, env);
 
         if (batch->count > 0 &&
             (batch->count >= FF_BATCH_OPS_MAX ||
@@ -73,14 +95,10 @@ void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff
         ff_list_push_back(&batch->jobs, &job->link);
         batch->count++;
         bytes += job->bytes;
+        batch->frees |= (job->type->flags & FF_OPF_FREES) != 0;
         batch->first_deadline_mono_ms =
             ff_min_i64(batch->first_deadline_mono_ms, job->deadline_mono_ms);
-        job->want_from = batch->rows.want_count;
-        ff_arena_rewind(&job->arena, &job->kept);
-        if (job->reply)
-            ff_reply_need(&work, &job->reply->in);
-        job->type->need(&work, job->in);
-        job->want_to = batch->rows.want_count;
+        ask(batch, job, env);
     }
 }
 
@@ -117,14 +135,13 @@ static ff_status apply_once(struct ff_work *work, struct ff_job *job)
     return FF_OK;
 }
 
-static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t number,
-                      const struct ff_batch_env *env)
+static void apply_job(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env)
 {
-    struct ff_work work = work_of(batch, job, env);
+    struct ff_work work = ff_batch_work(batch, job, env);
 
     job->error = (struct ff_error){0};
     job->out = ff_arena_alloc(&job->arena, ff_max_size(job->type->out_bytes, 1));
-    ff_rowset_op_begin(&batch->rows, number);
+    ff_rowset_op_begin(&batch->rows, ++batch->ops);
     if (job->out)
         job->status = apply_once(&work, job);
     if (job->arena.failed)
@@ -133,16 +150,35 @@ static void apply_job(struct ff_batch *batch, struct ff_job *job, uint32_t numbe
         ff_rowset_op_undo(&batch->rows);
 }
 
+/* A job whose rows are here. One that cannot go on now moves to `deferred`. */
+static void apply_queued(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env)
+{
+    int queued = FF_JOB_QUEUED;
+    int applied = FF_JOB_APPLIED;
+
+    /* From here on the caller can no longer be told "not applied". */
+    if (!atomic_compare_exchange_strong(&job->stage, &queued, FF_JOB_APPLIED)) {
+        job->status = FF_TIMEOUT;
+        return;
+    }
+    apply_job(batch, job, env);
+    if (job->status != FF_AGAIN)
+        return;
+    job->agains++;
+    job->kept = ff_arena_mark(&job->arena);
+    if (atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
+        defer(batch, job);
+    else
+        job->status = FF_TIMEOUT; /* the caller has gone meanwhile */
+}
+
 bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env)
 {
-    uint32_t number = 0;
-
     if (batch->arena.failed)
         return false;
     FF_LIST_FOR_EACH(node, &batch->jobs)
     {
         struct ff_job *const job = ff_list_item(node, struct ff_job, link);
-        int queued = FF_JOB_QUEUED;
 
         if (job_is_busy(batch, job)) {
             if (job->busy_rounds++ == 0)
@@ -150,26 +186,40 @@ bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env)
             defer(batch, job);
             continue;
         }
-        /* From here on the caller can no longer be told "not applied". */
-        if (!atomic_compare_exchange_strong(&job->stage, &queued, FF_JOB_APPLIED)) {
-            job->status = FF_TIMEOUT;
-            continue;
-        }
-        apply_job(batch, job, ++number, env);
-        if (job->status == FF_AGAIN) {
-            int applied = FF_JOB_APPLIED;
-
-            job->agains++;
-            job->kept = ff_arena_mark(&job->arena);
-            if (atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
-                defer(batch, job);
-            else
-                job->status = FF_TIMEOUT; /* the caller has gone meanwhile */
-        }
+        apply_queued(batch, job, env);
         if (batch->arena.failed)
             return false;
     }
     return true;
+}
+
+void ff_batch_join(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env)
+{
+    job->want_from = job->want_to = batch->rows.want_count;
+    ff_list_push_back(&batch->jobs, &job->link);
+    batch->count++;
+    batch->first_deadline_mono_ms =
+        ff_min_i64(batch->first_deadline_mono_ms, job->deadline_mono_ms);
+    apply_queued(batch, job, env);
+}
+
+void ff_batch_board(struct ff_batch *batch, struct ff_job *rider, const struct ff_batch_env *env)
+{
+    ff_list_push_back(&batch->riders, &rider->link);
+    ask(batch, rider, env);
+}
+
+void ff_batch_ride(struct ff_batch *batch, const struct ff_batch_env *env)
+{
+    FF_LIST_FOR_EACH(node, &batch->riders)
+    {
+        struct ff_job *const rider = ff_list_item(node, struct ff_job, link);
+
+        if (job_is_busy(batch, rider))
+            rider->status = FF_BUSY;
+        else
+            apply_job(batch, rider, env);
+    }
 }
 
 bool ff_batch_takes_key(const struct ff_batch *batch, const struct ff_job *job)

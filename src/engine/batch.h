@@ -14,8 +14,12 @@ struct ff_batch {
     struct ff_rowset rows;
     struct ff_list jobs;     /* in the order of application */
     struct ff_list deferred; /* FF_AGAIN or a busy row: into the next batch */
+    struct ff_list riders;   /* hops of this very batch; those that came through say FF_OK */
+    uint32_t ops;            /* applied so far */
+    bool frees;              /* there are jobs that free work for claims */
     size_t count;
     struct ff_uuid id;
+    int64_t now_ms; /* the store's time when the rows were locked; riders decide by it, too */
     int64_t begun_mono_ms, loaded_boot_ms;
     int64_t first_deadline_mono_ms; /* of its jobs */
     size_t widened;                 /* see ff_quarantine_widen */
@@ -39,9 +43,19 @@ void ff_batch_reset(struct ff_batch *batch);
 /* Moves jobs from `from` into the batch while they fit, and lets each name its rows. At least one
  * job is taken. */
 void ff_batch_fill(struct ff_batch *batch, struct ff_list *from, const struct ff_batch_env *env);
+/* What a job of the batch sees of it. */
+struct ff_work ff_batch_work(struct ff_batch *batch, struct ff_job *job,
+                             const struct ff_batch_env *env);
 /* Lets every job decide. Jobs that cannot go on now move to `deferred`. False: out of memory,
  * nothing of the batch may be saved. */
 bool ff_batch_apply(struct ff_batch *batch, const struct ff_batch_env *env);
+/* After ff_batch_apply: one more job, which needs no rows but those that are here. It decides at
+ * once. */
+void ff_batch_join(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env);
+/* After ff_batch_apply: a job that goes along if it can. It names its rows; when they have come it
+ * may decide. Whatever keeps it from it keeps nobody else. */
+void ff_batch_board(struct ff_batch *batch, struct ff_job *rider, const struct ff_batch_env *env);
+void ff_batch_ride(struct ff_batch *batch, const struct ff_batch_env *env);
 /* After ff_batch_apply: whether the job inserts a key it has asked for. Somebody else may be doing
  * the same, and the store then waits for the outcome. */
 bool ff_batch_takes_key(const struct ff_batch *batch, const struct ff_job *job);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "engine/engine-int.h"
 #include "model/codes.h"
@@ -191,6 +192,19 @@ static ff_op_id op_of(ff_cascade_what what)
 
 static void item_done(struct ff_job *job, void *ctx);
 
+/* `made` NULL: it has to look for itself. NULL: no memory. */
+static struct ff_job *job_of(struct ff_engine *engine, const struct ff_cascade_item *item,
+                             const struct made *made)
+{
+    struct ff_job *const job = ff_job_new(op_of(item->what), 0);
+
+    if (job)
+        job->in = fill(item, job);
+    if (job && job->in && made)
+        learn(engine, job, made);
+    return job;
+}
+
 /* False: the job could not be handed over. */
 static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slot,
                       void (*done)(struct ff_job *job, void *ctx))
@@ -210,17 +224,10 @@ static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slo
     return false;
 }
 
-/* `made` NULL: it has to look for itself. */
 static bool start(struct ff_engine *engine, const struct ff_cascade_item *item, uint32_t slot,
                   const struct made *made)
 {
-    struct ff_job *const job = ff_job_new(op_of(item->what), 0);
-
-    if (job)
-        job->in = fill(item, job);
-    if (job && job->in && made)
-        learn(engine, job, made);
-    return hand_over(engine, job, slot, item_done);
+    return hand_over(engine, job_of(engine, item, made), slot, item_done);
 }
 
 /* The item leaves the list; what is left of it is found in the store. */
@@ -352,20 +359,83 @@ static bool add(struct ff_engine *engine, const struct ff_cascade_item *item, bo
 
 /* --- where items come from --- */
 
-static void add_hops(struct ff_engine *engine, struct ff_rowset *rows)
+static bool is_new_hop(const struct ff_entry *entry)
 {
-    for (const struct ff_entry *entry = rows->entries[FF_TABLE_OUTBOX]; entry;
-         entry = entry->next) {
-        const struct ff_outbox *const hop = entry->row;
-        const struct ff_cascade_item item = {
-            .what = FF_CASCADE_HOP,
-            .hop = {{hop->partition_key, hop->execution_id}, hop->generation, hop->kind},
-            .loop = FF_LOOP_HOPS};
-        const struct made made = {rows, hop};
+    const struct ff_outbox *const hop = entry->row;
 
-        if (entry->found == FF_FOUND_ROW && hop->head.is_new && hop->dispatched_at_ms == FF_NULL64)
-            (void)add(engine, &item, true, &made);
+    return entry->found == FF_FOUND_ROW && hop->head.is_new && hop->dispatched_at_ms == FF_NULL64;
+}
+
+static struct ff_cascade_item item_of(const struct ff_outbox *hop)
+{
+    return (struct ff_cascade_item){
+        .what = FF_CASCADE_HOP,
+        .hop = {{hop->partition_key, hop->execution_id}, hop->generation, hop->kind},
+        .loop = FF_LOOP_HOPS};
+}
+
+/* Rows that came for riders came under locks, or not at all: what the batch had seen of them may
+ * be gone, so those who are left behind look for themselves. */
+static void add_hops(struct ff_engine *engine, struct ff_batch *batch)
+{
+    const bool seen = ff_list_empty(&batch->riders);
+
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_OUTBOX]; entry;
+         entry = entry->next) {
+        const struct made made = {&batch->rows, entry->row};
+        const struct ff_cascade_item item = item_of(entry->row);
+
+        if (is_new_hop(entry))
+            (void)add(engine, &item, true, seen ? &made : NULL);
     }
+}
+
+static void count_riders(struct ff_engine *engine, const struct ff_batch *batch)
+{
+    static const struct result done = {.done = 1};
+
+    pthread_mutex_lock(&engine->lock);
+    FF_LIST_FOR_EACH(node, &batch->riders)
+    {
+        const struct ff_job *const rider = ff_list_item(node, struct ff_job, link);
+
+        if (rider->status == FF_OK)
+            count(&engine->supervisor.loops[FF_LOOP_HOPS], rider, &done);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* It knows its edges: one more load, and it can decide. */
+static bool is_ready(const struct ff_job *job)
+{
+    const struct ff_dispatch_in *const in = job ? job->in : NULL;
+
+    return in && in->known && in->last_page;
+}
+
+bool ff_cascade_board(struct ff_engine *engine, struct ff_batch *batch,
+                      const struct ff_batch_env *env)
+{
+    if (!engine->options.cascade || !engine->options.rides)
+        return false;
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_OUTBOX]; entry;
+         entry = entry->next) {
+        const struct made made = {&batch->rows, entry->row};
+        const struct ff_cascade_item item = item_of(entry->row);
+        struct ff_job *rider;
+
+        if (!is_new_hop(entry) || batch->rows.entry_count >= FF_BATCH_ROWS_MAX)
+            continue;
+        rider = job_of(engine, &item, &made);
+        if (!is_ready(rider)) {
+            ff_job_free(rider);
+            continue;
+        }
+        rider->kept = ff_arena_mark(&rider->arena);
+        ff_engine_random(engine, rider->seed.b, sizeof rider->seed.b);
+        ff_batch_board(batch, rider, env);
+    }
+    return !ff_list_empty(&batch->riders);
 }
 
 static void add_drains(struct ff_engine *engine, const struct ff_rowset *rows)
@@ -402,7 +472,9 @@ void ff_cascade_committed(struct ff_engine *engine, struct ff_batch *batch)
 {
     if (!engine->options.cascade)
         return;
-    add_hops(engine, &batch->rows);
+    if (!ff_list_empty(&batch->riders))
+        count_riders(engine, batch);
+    add_hops(engine, batch);
     add_drains(engine, &batch->rows);
     add_flows(engine, &batch->rows);
 }

@@ -13,6 +13,7 @@
 #include "ops/flow.h"
 
 struct ff_batch;
+struct ff_batch_env;
 
 typedef enum ff_cascade_what {
     FF_CASCADE_HOP,
@@ -43,7 +44,12 @@ struct ff_cascade {
 };
 
 void ff_cascade_init(struct ff_cascade *cascade);
-/* After a commit: whatever the batch has made for the cascade is queued at once. */
+/* Before the save: hops that the batch has made and that know where to go may ride with it. False:
+ * there are none. */
+bool ff_cascade_board(struct ff_engine *engine, struct ff_batch *batch,
+                      const struct ff_batch_env *env);
+/* After a commit: whatever the batch has made for the cascade, and has not done itself, is
+ * queued at once. */
 void ff_cascade_committed(struct ff_engine *engine, struct ff_batch *batch);
 /* A loop has looked into the store. */
 void ff_cascade_found(struct ff_engine *engine, ff_loop_id loop, const struct ff_find_out *found);

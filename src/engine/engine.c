@@ -28,6 +28,7 @@ void ff_engine_options_default(struct ff_engine_options *options)
         .threads = true,
         .loops = true,
         .cascade = true,
+        .rides = true,
         .clock = ff_clock_system(),
         .random = ff_random_system(),
     };

@@ -21,7 +21,8 @@ struct ff_engine_options {
     int readers;   /* sessions for reads; 0: 2 */
     bool threads;
     bool loops;   /* timers, scanners, pulse */
-    bool cascade; /* what commits of ours make for the cascade is done at once */
+    bool cascade; /* what commits of ours make for the cascade is done at once, */
+    bool rides;   /* if it can, in the very batch that makes it */
     struct ff_scan_filter filter;
     struct ff_clock clock;
     struct ff_random random;

@@ -2,8 +2,8 @@
  *
  * executor.c -- need, load, apply, save, reply; refusal.c: what to do when the store says no.
  *
- *   IDLE --take--> LOADING --apply--> SAVING --commit--> replies --> IDLE
- *                     |        '-----> ROLLING (nothing to save) --'
+ *   IDLE --take--> LOADING --apply--> (BOARDING) --> SAVING --commit--> replies --> IDLE
+ *                     |        '-----> ROLLING (nothing to save) ---------'
  *                     |                  SAVING --lost--> RESOLVING --> replies, or again
  *
  * What must stay true: no reply before the commit is known; a batch is applied again only after the
@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 #include "engine/engine-int.h"
+#include "engine/handover.h"
 
 #include "base/banned.h"
 
@@ -133,6 +134,12 @@ static void sift(struct ff_executor *executor)
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* A batch that has failed goes alone, and so does one that waits for a lock. */
+static bool may_take_along(const struct ff_executor *executor)
+{
+    return executor->batch.reruns == 0 && executor->which != FF_TAKE_PATIENT;
+}
+
 static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono_ms)
 {
     struct ff_engine *const engine = executor->engine;
@@ -161,6 +168,8 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     }
     ff_engine_env(engine, 0, &capsets, &env);
     ff_batch_fill(batch, &jobs, &env);
+    if (batch->frees && may_take_along(executor))
+        ff_handover_need(engine, batch);
     widen(executor);
     if (engine->store->facts.dead_rows)
         ff_lowwater_begin(&engine->lowwater, &batch->rows, env.mono_ms);
@@ -223,6 +232,49 @@ static void reply(struct ff_executor *executor)
     }
 }
 
+static void save_or_roll(struct ff_executor *executor)
+{
+    if (!ff_rowset_has_changes(&executor->batch.rows)) {
+        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+        return;
+    }
+    FF_FAILPOINT(batch_decided);
+    start(executor, FF_CALL_SAVE, FF_EXECUTOR_SAVING);
+}
+
+static void out_of_memory(struct ff_executor *executor)
+{
+    executor->batch.out_of_memory = true;
+    start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+}
+
+/* All have decided; claims that wait may have what they have freed. */
+static void hand_over(struct ff_executor *executor, const struct ff_batch_env *env)
+{
+    struct ff_batch *const batch = &executor->batch;
+
+    if (!batch->arena.failed && may_take_along(executor))
+        ff_handover(executor->engine, batch, env);
+    if (batch->arena.failed)
+        out_of_memory(executor);
+    else
+        save_or_roll(executor);
+}
+
+static void board(struct ff_executor *executor)
+{
+    ff_handover_need(executor->engine, &executor->batch);
+    start(executor, FF_CALL_MORE, FF_EXECUTOR_BOARDING);
+}
+
+/* Hops of one flow share its row: only the executor that takes them all lets them ride. */
+static bool may_ride(const struct ff_executor *executor)
+{
+    const ff_lane_of_work takes = ff_executor_takes(executor);
+
+    return may_take_along(executor) && (takes == FF_TAKE_CASCADE || takes == FF_TAKE_ALL);
+}
+
 static void decide(struct ff_executor *executor)
 {
     struct ff_engine *const engine = executor->engine;
@@ -233,18 +285,30 @@ static void decide(struct ff_executor *executor)
     FF_FAILPOINT(batch_loaded);
     ff_engine_contact(engine, executor->call.now_ms);
     ff_engine_env(engine, executor->call.now_ms, &capsets, &env);
+    batch->now_ms = executor->call.now_ms;
     batch->loaded_boot_ms = ff_clock_boot_ms(&engine->options.clock);
     batch->decided = true;
     sift(executor);
-    if (!ff_batch_apply(batch, &env)) {
-        batch->out_of_memory = true;
-        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
-    } else if (ff_rowset_has_changes(&batch->rows)) {
-        FF_FAILPOINT(batch_decided);
-        start(executor, FF_CALL_SAVE, FF_EXECUTOR_SAVING);
-    } else {
-        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
-    }
+    if (!ff_batch_apply(batch, &env))
+        out_of_memory(executor);
+    else if (may_ride(executor) && ff_cascade_board(engine, batch, &env))
+        board(executor);
+    else
+        hand_over(executor, &env);
+}
+
+/* The rows of those who go along have come. */
+static void ride(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_batch_env env;
+    struct ff_capsets capsets;
+
+    FF_FAILPOINT(batch_boarded);
+    ff_engine_env(engine, batch->now_ms, &capsets, &env);
+    ff_batch_ride(batch, &env);
+    hand_over(executor, &env);
 }
 
 static void resolve(struct ff_executor *executor)
@@ -351,6 +415,12 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
     case FF_EXECUTOR_LOADING:
         if (executor->call.outcome == FF_CALLED_OK)
             decide(executor);
+        else
+            ff_executor_failed(executor);
+        break;
+    case FF_EXECUTOR_BOARDING:
+        if (executor->call.outcome == FF_CALLED_OK)
+            ride(executor);
         else
             ff_executor_failed(executor);
         break;

@@ -16,6 +16,7 @@ struct ff_engine;
 typedef enum ff_executor_stage {
     FF_EXECUTOR_IDLE,
     FF_EXECUTOR_LOADING,
+    FF_EXECUTOR_BOARDING, /* what the batch has made for the cascade may go along */
     FF_EXECUTOR_SAVING,
     FF_EXECUTOR_ROLLING, /* nothing to save: the transaction is rolled back, then replies go out */
     FF_EXECUTOR_RESOLVING,

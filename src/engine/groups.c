@@ -92,8 +92,9 @@ static size_t take_overdue(struct ff_executor *executor, struct ff_list *jobs, b
 void ff_executor_answer_overdue(struct ff_executor *executor)
 {
     struct ff_batch *const batch = &executor->batch;
-    const bool saving =
-        executor->stage == FF_EXECUTOR_SAVING || executor->stage == FF_EXECUTOR_RESOLVING;
+    const bool saving = executor->stage == FF_EXECUTOR_BOARDING || /* it will be saved */
+                        executor->stage == FF_EXECUTOR_SAVING ||
+                        executor->stage == FF_EXECUTOR_RESOLVING;
 
     ff_executor_expire_groups(executor);
     if (batch->first_deadline_mono_ms > ff_engine_mono_ms(executor->engine))

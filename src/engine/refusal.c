@@ -199,7 +199,9 @@ void ff_executor_failed(struct ff_executor *executor)
         ff_executor_rest(executor);
         return;
     case FF_CALLED_OP:
-        if (!ff_executor_is_alone(batch))
+        if (!ff_list_empty(&batch->riders)) /* perhaps one of those */
+            ff_executor_again(executor, false, batch->reruns + 1);
+        else if (!ff_executor_is_alone(batch))
             ff_executor_again(executor, true, 0);
         else if (batch->arena.failed) /* it is not the op that is wrong */
             ff_engine_fail_jobs(engine, &batch->jobs, FF_NO_MEMORY, "out of memory");

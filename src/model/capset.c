@@ -105,9 +105,9 @@ static const struct ff_capset *_Atomic *slot_of(const struct ff_capsets *capsets
     }
 }
 
-bool ff_capsets_know(const struct ff_capsets *capsets, int64_t capset_id)
+const struct ff_capset *ff_capsets_find(const struct ff_capsets *capsets, int64_t capset_id)
 {
-    return capsets->slot_count && atomic_load(slot_of(capsets, capset_id)) != NULL;
+    return capsets->slot_count ? atomic_load(slot_of(capsets, capset_id)) : NULL;
 }
 
 /* Whoever has a copy of the struct goes on with the old arrays. */
@@ -134,7 +134,7 @@ bool ff_capsets_add(struct ff_capsets *capsets, struct ff_arena *arena,
 {
     struct ff_capset *copy;
 
-    if (ff_capsets_know(capsets, capset->capset_id))
+    if (ff_capsets_find(capsets, capset->capset_id))
         return true;
     if (capsets->count == capsets->cap && !grow(capsets, arena))
         return false;

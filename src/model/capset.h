@@ -35,7 +35,8 @@ struct ff_capsets {
     const struct ff_capset *_Atomic *slots; /* hashed by id; a power of two, half empty */
     size_t slot_count;
 };
-bool ff_capsets_know(const struct ff_capsets *capsets, int64_t capset_id);
+/* NULL: not known here. */
+const struct ff_capset *ff_capsets_find(const struct ff_capsets *capsets, int64_t capset_id);
 /* Copies the set into the arena, unless it is known. False: no memory, and nothing has changed. */
 bool ff_capsets_add(struct ff_capsets *capsets, struct ff_arena *arena,
                     const struct ff_capset *capset);

@@ -297,12 +297,14 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
             return row;
         entry->want = locked ? FF_WANT_LOCK : FF_WANT_READ;
         entry->found = FF_FOUND_ROW;
+        entry->locked = locked;
         return row;
     }
     if (entry->found != FF_FOUND_ROW || (locked && entry->want == FF_WANT_READ)) {
         memcpy(entry->row, row, ff_tables[table].row_bytes);
         ((struct ff_row *)entry->row)->entry = entry;
         entry->found = FF_FOUND_ROW;
+        entry->locked = locked;
         if (locked)
             entry->want = FF_WANT_LOCK;
     }
@@ -327,6 +329,15 @@ void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry)
     if (fresh)
         memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
     entry->found = FF_FOUND_UNASKED;
+    entry->locked = false;
+}
+
+void ff_rowset_ask_again(struct ff_rowset *rows)
+{
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)
+            if (entry->found == FF_FOUND_ROW && entry->want == FF_WANT_LOCK && !entry->locked)
+                ff_rowset_forget(rows, entry);
 }
 
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict)
@@ -420,6 +431,7 @@ void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
     }
     (void)journal(rows, UNDO_INSERT, entry);
     entry->found = FF_FOUND_ROW;
+    entry->locked = true;
     head->is_new = true;
     head->op = rows->op;
     return head;

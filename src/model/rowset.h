@@ -30,7 +30,8 @@ struct ff_entry {
     ff_table table;
     ff_want want;
     ff_found found;
-    void *row; /* key columns are set from the start; the rest when found or new */
+    bool locked; /* what is here came with a lock, or is new */
+    void *row;   /* key columns are set from the start; the rest when found or new */
     struct ff_str key;
     struct ff_entry *next; /* of the same table, in the order of asking */
 };
@@ -105,6 +106,8 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
 void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, bool locked);
 /* A row that was seen before it was locked may have gone: nothing but its key is left of it. */
 void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry);
+/* Before a load: what came without a lock and is wanted with one is asked for again. */
+void ff_rowset_ask_again(struct ff_rowset *rows);
 /* After a load: every entry still unasked gets this verdict. */
 void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict);
 

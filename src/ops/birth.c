@@ -16,7 +16,7 @@
 
 static bool knows_capset(const struct ff_work *work, int64_t capset_id)
 {
-    return work->capsets && ff_capsets_know(work->capsets, capset_id);
+    return work->capsets && ff_capsets_find(work->capsets, capset_id);
 }
 
 void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in)

@@ -97,6 +97,15 @@ struct ff_claim_out {
     bool went_short;
     bool is_repeat; /* of an answer given before: nothing more will come */
 };
+/* Is this execution, once it can be claimed, for this claim? The scan selects by the same rule. */
+bool ff_claim_fits(const struct ff_claim_in *in, const struct ff_capsets *capsets,
+                   const struct ff_execution *execution);
+/* The order in which the executions of a lane are handed out. */
+int ff_lane_cmp(const struct ff_execution *a, const struct ff_execution *b);
+/* In place of need(): apply() hands out nothing but these rows of its own batch, sorted by
+ * ff_lane_cmp. The rows of its lanes must have been asked for. */
+void ff_claim_offer(struct ff_work *work, struct ff_claim_in *in, struct ff_execution *const *rows,
+                    size_t count);
 /* Checks every field, fills in the default lane, drops repeated lanes, sorts kinds and
  * capabilities, so that equal claims share a scan. */
 FF_MUST_CHECK ff_status ff_claim_prepare(struct ff_claim_in *in, struct ff_arena *arena,

@@ -148,7 +148,7 @@ static void fail_before(struct fault_session *s, struct ff_call *call)
 {
     const bool lost = s->verdict == FF_FAULT_BEFORE_LOST && call->kind == FF_CALL_SAVE;
 
-    if (call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK)
+    if (call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK)
         repair(s);
     if (lost)
         remember(s, false);
@@ -167,7 +167,7 @@ static void fail_after(struct fault_session *s, struct ff_call *call)
         report(s, call, FF_CALLED_UNKNOWN);
         return;
     }
-    if (call->kind == FF_CALL_LOAD)
+    if (call->kind == FF_CALL_LOAD || call->kind == FF_CALL_MORE)
         repair(s);
     report(s, call, FF_CALLED_RERUN);
 }

@@ -20,6 +20,7 @@
 typedef enum ff_call_kind {
     FF_CALL_PEEK,     /* load keyed rows and scans without lock, outside of any transaction */
     FF_CALL_LOAD,     /* begin; marker; lock keyed rows; set scans; locking scans; clock */
+    FF_CALL_MORE,     /* in the same transaction: what has been asked for since */
     FF_CALL_SAVE,     /* changed rows, purges, events, commit */
     FF_CALL_ROLLBACK, /* end the transaction of a load without saving */
     FF_CALL_RESOLVE,  /* did batch_id commit? Makes "no" final. OP: this store can never tell */
@@ -52,7 +53,7 @@ struct ff_read {
 
 struct ff_call {
     ff_call_kind kind;
-    struct ff_rowset *rows;  /* PEEK, LOAD, SAVE */
+    struct ff_rowset *rows;  /* PEEK, LOAD, MORE, SAVE */
     struct ff_uuid batch_id; /* LOAD, RESOLVE */
     int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then HELD).
                                 The SAVE waits as long, or FF_SAVE_LOCK_MS, for keys that

@@ -104,6 +104,9 @@ static void count_call(struct trace_store *store, const struct ff_call *call, in
     case FF_CALL_LOAD:
         count_load(store, call->rows);
         break;
+    case FF_CALL_MORE: /* the rows are counted when they are saved */
+        store->statements++;
+        break;
     case FF_CALL_SAVE:
         count_save(store, call->rows);
         break;

@@ -83,6 +83,7 @@ void sim_config_draw(struct sim_config *config)
     config->hop_edges = 1 + (int64_t)ff_prng_below(&prng, 4);
     config->drain_rows = 1 + (int64_t)ff_prng_below(&prng, 4);
     config->subscribers = (int)ff_prng_below(&prng, 4);
+    config->rides = ff_prng_below(&prng, 2) == 0;
     if (config->sqlite)
         config->nodes = config->executors = 1;
 }
@@ -181,7 +182,8 @@ static void spoil(struct sim *sim, struct model_fate *fate, ff_call_kind kind)
     if (sim_mishap(sim, FAULT_RERUN)) {
         fate->run = false;
         fail(sim, fate);
-    } else if (sim_mishap(sim, FAULT_REFUSE) && (save || kind == FF_CALL_LOAD)) {
+    } else if (sim_mishap(sim, FAULT_REFUSE) &&
+               (save || kind == FF_CALL_LOAD || kind == FF_CALL_MORE)) {
         refuse(fate, FF_CALLED_OP, "22000");
     } else if (sim_mishap(sim, FAULT_AFTER)) {
         if (save) {

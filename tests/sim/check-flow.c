@@ -161,6 +161,8 @@ static void check_hop(struct sim *sim, const struct model_change *change)
     const struct ff_outbox *const new = change->after;
     const struct ff_execution *member;
 
+    if (!old && new &&new->dispatched_at_ms != FF_NULL64)
+        sim_sometimes(sim, SOMETIMES_HOP_RODE);
     if (!old || !new)
         return;
     if (old->dispatched_at_ms != FF_NULL64) {

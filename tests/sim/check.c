@@ -141,6 +141,8 @@ static void see_execution(const struct at *at, const struct ff_execution *old,
         old->lease_expires_at_ms <= at->commit->now_ms &&new->lease_expires_at_ms ==
             old->lease_expires_at_ms)
         sim_sometimes(sim, SOMETIMES_LAPSE_BRAKED);
+    if (ff_state_is_blocked(old->state) && new->state == FF_STATE_ACTIVE)
+        sim_sometimes(sim, SOMETIMES_FREED_CLAIMED);
     if (ff_state_is_leased(old->state) && new->state == FF_STATE_CANCELLED)
         sim_sometimes(sim, SOMETIMES_CANCEL_OF_RUNNING);
     if (one && ff_state_is_delayed(old->state) &&
@@ -189,6 +191,8 @@ static void check_execution(struct at *at, const struct model_change *change)
         at->note->exists = true;
         if (!reachable(FF_STATE_NONE, new->state, new->version))
             wrong(at, "born in a state nobody is born in");
+        if (new->state == FF_STATE_ACTIVE)
+            sim_sometimes(at->sim, SOMETIMES_BORN_CLAIMED);
         check_owner(at, &nothing, new);
     } else {
         check_owner(at, old, new);

@@ -190,7 +190,7 @@ static void *copy_out(struct model_session *s, const struct model_slot *slot)
 
 static bool is_locking(const struct model_session *s)
 {
-    return s->call->kind == FF_CALL_LOAD;
+    return s->call->kind == FF_CALL_LOAD || s->call->kind == FF_CALL_MORE;
 }
 
 /* One key. False: the call waits or has failed. */
@@ -313,6 +313,8 @@ static void load_missing(struct model_session *s)
                 continue;
             entry->found = FF_FOUND_BUSY;
             sometimes(s->model, SOMETIMES_BUSY_ROW);
+            if (s->call->kind == FF_CALL_MORE)
+                sometimes(s->model, SOMETIMES_HOP_LEFT_BEHIND);
             if (table == FF_TABLE_TAG && slot->holder && !slot->holder->session)
                 sometimes(s->model, SOMETIMES_BUSY_TAG);
         }
@@ -325,11 +327,13 @@ static void begin_load(struct model_session *s)
 {
     struct ff_rowset *const rows = s->call->rows;
 
-    for (int table = 0; table < FF_TABLE_COUNT; table++)
-        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)
-            if (entry->found != FF_FOUND_ROW || entry->want == FF_WANT_LOCK)
-                entry->found = FF_FOUND_UNASKED;
-    if (is_locking(s)) {
+    ff_rowset_ask_again(rows);
+    if (s->call->kind != FF_CALL_MORE)
+        for (int table = 0; table < FF_TABLE_COUNT; table++)
+            for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)
+                if (entry->found != FF_FOUND_ROW)
+                    entry->found = FF_FOUND_UNASKED;
+    if (s->call->kind == FF_CALL_LOAD) {
         s->tx = model_tx_new(s->model, s);
         model_tx_mark(s->tx, s->call->batch_id, store_ms(s->model));
         s->tx->lock_wait_us =
@@ -423,6 +427,7 @@ static void arrive(struct model_session *s)
     }
     switch (call->kind) {
     case FF_CALL_LOAD:
+    case FF_CALL_MORE:
     case FF_CALL_PEEK:
         begin_load(s);
         return;
@@ -475,8 +480,9 @@ static void advance(struct model_session *s)
         load_scans(s, true);
         break;
     case PHASE_CLOCK:
-        s->call->now_ms = store_ms(s->model);
-        if (s->tx)
+        if (s->call->kind != FF_CALL_MORE)
+            s->call->now_ms = store_ms(s->model);
+        if (s->tx && s->call->kind == FF_CALL_LOAD)
             s->tx->now_ms = s->call->now_ms;
         s->phase = PHASE_MISSING;
         (void)rests(s);
@@ -508,7 +514,8 @@ static void advance(struct model_session *s)
 static void session_start(struct ff_session *base, struct ff_call *call)
 {
     struct model_session *const s = session_of(base);
-    const bool needs_tx = call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
+    const bool needs_tx =
+        call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
 
     s->call = call;
     call->outcome = FF_CALLED_OK;
@@ -527,7 +534,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
         s->phase = PHASE_DEAD;
         s->at_us = INT64_MAX;
     } else if (needs_tx && !s->tx) {
-        end_call(s, call->kind == FF_CALL_SAVE ? FF_CALLED_RERUN : FF_CALLED_OK, "25P03");
+        end_call(s, call->kind == FF_CALL_ROLLBACK ? FF_CALLED_OK : FF_CALLED_RERUN, "25P03");
     }
 }
 

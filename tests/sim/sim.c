@@ -222,6 +222,7 @@ static void node_up(struct sim *sim, struct node *node)
     options.settings.event_renewals = (unsigned)sim->config.event_renewals;
     options.settings.hop_edges = sim->config.hop_edges;
     options.settings.drain_rows = sim->config.drain_rows;
+    options.rides = sim->config.rides;
     memset(&node->seen, 0, sizeof node->seen);
     node->crashing = node->hint = false;
     node->life++;

@@ -34,6 +34,8 @@
     X(REQUEST_REPEATED,         "claim request repeated, same tasks")           \
     X(REQUEST_OUTLIVED,         "claim request repeated, tasks gone")           \
     X(PARKED_CLAIM_WOKEN,       "parked claim woken")                           \
+    X(BORN_CLAIMED,             "execution born under the lease of a waiting claim") \
+    X(FREED_CLAIMED,            "node freed under the lease of a waiting claim") \
     X(CAPSET_LEARNED,           "capability set learned from another process")  \
     X(UNKNOWN_COMMITTED,        "unknown commit that had committed")            \
     X(UNKNOWN_LOST,             "unknown commit that had not")                  \
@@ -69,6 +71,8 @@
     X(BORN_RESOLVED,            "flow grew from a member that had ended")       \
     X(GREW_ALIVE,               "flow grew from a member that lived")           \
     X(TOLD_AGAIN,               "flow grew in a call that told old nodes again") \
+    X(HOP_RODE,                 "hop went along with the end that made it")     \
+    X(HOP_LEFT_BEHIND,          "hop could not go along: somebody held a row")  \
     X(HOP_IN_PAGES,             "hop interrupted between two edges")            \
     X(HOP_LATE,                 "hop found by a reconciler's age")              \
     X(HOP_SUPERSEDED,           "hop superseded")                               \

@@ -75,7 +75,7 @@ static void test_capset__known_ones_are_found_by_id(void **state)
     struct ff_capset set = {.tokens = FF_STR("gpu")};
 
     (void)state;
-    assert_false(ff_capsets_know(&capsets, 1));
+    assert_null(ff_capsets_find(&capsets, 1));
     for (set.capset_id = 1; set.capset_id <= 3000; set.capset_id++)
         assert_true(ff_capsets_add(&capsets, &arena, &set));
     before = capsets;
@@ -86,11 +86,11 @@ static void test_capset__known_ones_are_found_by_id(void **state)
     assert_int_equal(capsets.count, 5000);
     assert_int_equal(before.count, 3000);
     for (int64_t id = 1; id <= 5000; id++) {
-        assert_true(ff_capsets_know(&capsets, id));
+        assert_non_null(ff_capsets_find(&capsets, id));
         assert_int_equal(capsets.sets[id - 1]->capset_id, id);
-        assert_true(ff_capsets_know(&before, id) || id > 3000);
+        assert_true(ff_capsets_find(&before, id) != NULL || id > 3000);
     }
-    assert_false(ff_capsets_know(&capsets, 5001));
+    assert_null(ff_capsets_find(&capsets, 5001));
 }
 
 int main(void)

@@ -66,6 +66,11 @@ static void need_scans(struct ff_work *work, struct ff_claim_in *in)
     }
 }
 
+static bool is_asked_for(const struct ff_claim_in *in, const struct ff_execution *execution)
+{
+    return ff_str_is_null(in->namespace) || ff_str_eq(in->namespace, execution->namespace);
+}
+
 void ff_execution_claim_need(struct ff_work *work, struct ff_claim_in *in)
 {
     if (!ff_str_is_null(in->request_id)) {
@@ -117,11 +122,6 @@ static struct ff_task_ref known_at(struct ff_str tasks, size_t i)
     for (size_t b = 0; b < sizeof ref.id.uuid.b; b++)
         ref.id.uuid.b[b] = at[2 + b];
     return ref;
-}
-
-static bool is_asked_for(const struct ff_claim_in *in, const struct ff_execution *execution)
-{
-    return ff_str_is_null(in->namespace) || ff_str_eq(in->namespace, execution->namespace);
 }
 
 /* This request was answered before: its tasks that are still held under the same lease, no others.
@@ -268,7 +268,7 @@ static bool serve_lane(struct ff_work *work, const struct ff_claim_in *in, struc
 
         if (out->task_count >= (size_t)in->max)
             return false;
-        if (is_free(work, execution)) {
+        if (is_free(work, execution) && ff_claim_fits(in, work->capsets, execution)) {
             *bytes += task_bytes(execution);
             if (out->task_count > 0 && *bytes > FF_CLAIM_BYTES_MAX)
                 return false;

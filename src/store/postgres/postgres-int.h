@@ -223,6 +223,7 @@ struct ff_pg_session {
 void ff_pg_send_own(struct ff_pg_session *session, ff_pg_own own);
 void ff_pg_send_peek(struct ff_pg_session *session);
 void ff_pg_send_load(struct ff_pg_session *session);
+void ff_pg_send_more(struct ff_pg_session *session);
 /* Asks again, without a lock, for the keys that could not be locked. False: there are none. */
 bool ff_pg_send_missing(struct ff_pg_session *session);
 /* True: the COMMIT waits until all this is on its way; then call ff_pg_send_commit. */

@@ -250,13 +250,12 @@ static void forget_all(struct ff_rowset *rows, bool locking)
         for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next)
             if (entry->found != FF_FOUND_ROW)
                 entry->found = FF_FOUND_UNASKED;
-            else if (locking && entry->want == FF_WANT_LOCK)
-                ff_rowset_forget(rows, entry);
+    if (locking)
+        ff_rowset_ask_again(rows);
 }
 
 static void send_rows(struct ff_pg_session *s, bool locking)
 {
-    forget_all(s->call->rows, locking);
     if (FF_MUTANT(scan_before_locks))
         send_scans(s, false);
     for (int table = 0; table < FF_TABLE_COUNT; table++) {
@@ -273,6 +272,7 @@ void ff_pg_send_peek(struct ff_pg_session *s)
 {
     send_tuning(s);
     send_settings(s, FF_SAVE_LOCK_MS);
+    forget_all(s->call->rows, false);
     send_rows(s, false);
 }
 
@@ -350,8 +350,15 @@ void ff_pg_send_load(struct ff_pg_session *s)
 
     /* Rows are skipped, but a key that somebody else is inserting is waited for by the save. */
     send_batch(s, FF_SQL_BATCH_MARK, wait_ms > 0 ? wait_ms : FF_SAVE_LOCK_MS);
+    forget_all(s->call->rows, true);
     send_rows(s, true);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CLOCK, FF_SQL_CLOCK, 0, NULL}, NULL, 0, -1);
+}
+
+void ff_pg_send_more(struct ff_pg_session *s)
+{
+    ff_rowset_ask_again(s->call->rows);
+    send_rows(s, true);
 }
 
 /* Asks again, without a lock, for the keys that could not be locked. False: there are none. */

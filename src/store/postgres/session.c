@@ -146,7 +146,7 @@ static void round_over(struct ff_pg_session *s)
 {
     struct ff_call *const call = s->call;
 
-    if (call->kind == FF_CALL_LOAD || call->kind == FF_CALL_PEEK)
+    if (call->kind == FF_CALL_LOAD || call->kind == FF_CALL_MORE || call->kind == FF_CALL_PEEK)
         if (call->rows->arena->failed)
             ff_pg_link_fail(&s->link, &s->link.steps[0], FF_CALLED_OP, "batch memory is exhausted");
     if (s->link.lost || s->link.failure.failed) {
@@ -158,6 +158,7 @@ static void round_over(struct ff_pg_session *s)
         save_over(s);
         return;
     case FF_CALL_LOAD:
+    case FF_CALL_MORE:
         if (s->round == FF_PG_ROUND_MAIN && ff_pg_send_missing(s)) {
             s->round = FF_PG_ROUND_MISSING;
             return;
@@ -197,6 +198,9 @@ static void begin(struct ff_pg_session *s)
     case FF_CALL_LOAD:
         ff_pg_send_load(s);
         break;
+    case FF_CALL_MORE:
+        ff_pg_send_more(s);
+        break;
     case FF_CALL_SAVE:
         if (ff_pg_send_save(s))
             s->round = FF_PG_ROUND_FLUSH;
@@ -217,7 +221,8 @@ static void begin(struct ff_pg_session *s)
 static void pg_start(struct ff_session *session, struct ff_call *call)
 {
     struct ff_pg_session *const s = self(session);
-    const bool needs_transaction = call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
+    const bool needs_transaction =
+        call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
 
     s->call = call;
     call->outcome = FF_CALLED_OK;
@@ -227,9 +232,9 @@ static void pg_start(struct ff_session *session, struct ff_call *call)
     if (s->link.up && PQstatus(s->link.conn) == CONNECTION_BAD)
         ff_pg_link_drop(&s->link);
     if (needs_transaction && !ff_pg_link_in_transaction(&s->link)) {
-        const bool save = call->kind == FF_CALL_SAVE;
+        const bool rollback = call->kind == FF_CALL_ROLLBACK;
 
-        end(s, save ? FF_CALLED_RERUN : FF_CALLED_OK, "", "the transaction is gone");
+        end(s, rollback ? FF_CALLED_OK : FF_CALLED_RERUN, "", "the transaction is gone");
     } else if (!needs_transaction && ff_pg_link_in_transaction(&s->link)) {
         ff_pg_link_drop(&s->link); /* whoever began it forgot to end it */
         end(s, FF_CALLED_RERUN, "", "a transaction was still open");

@@ -10,7 +10,8 @@
 #include "base/banned.h"
 
 /* One key: the row goes straight into the entry. */
-static int load_entry(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry)
+static int load_entry(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struct ff_entry *entry,
+                      bool locking)
 {
     const struct ff_table_info *const info = &ff_tables[entry->table];
     sqlite3_stmt *stmt;
@@ -33,6 +34,7 @@ static int load_entry(struct ff_sqlite_conn *conn, struct ff_rowset *rows, struc
             ff_rowset_forget(rows, entry);
         entry->found = FF_FOUND_ABSENT;
     }
+    entry->locked = locking;
     return rc;
 }
 
@@ -47,7 +49,7 @@ static int load_keyed(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool 
             /* What was read before the lock may have changed since. */
             if (entry->found == FF_FOUND_ROW && !fresh)
                 continue;
-            rc = load_entry(conn, rows, entry);
+            rc = load_entry(conn, rows, entry, locking);
             if (rc != SQLITE_OK)
                 return rc;
         }
@@ -137,15 +139,35 @@ static int load_scans(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool 
     return rc;
 }
 
-int ff_sqlite_load(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
+static int load_all_scans(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
 {
-    int rc = load_keyed(conn, rows, locking);
+    int rc = load_scans(conn, rows, false);
 
-    if (rc == SQLITE_OK)
-        rc = load_scans(conn, rows, false);
     if (rc == SQLITE_OK && locking)
         rc = load_scans(conn, rows, true);
     return rc == SQLITE_OK ? ff_sqlite_fits(conn, rows->arena) : rc;
+}
+
+int ff_sqlite_load(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking)
+{
+    const int rc = load_keyed(conn, rows, locking);
+
+    return rc == SQLITE_OK ? load_all_scans(conn, rows, locking) : rc;
+}
+
+int ff_sqlite_load_more(struct ff_sqlite_conn *conn, struct ff_rowset *rows)
+{
+    int rc = SQLITE_OK;
+
+    ff_rowset_ask_again(rows);
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        for (struct ff_entry *entry = rows->entries[table]; entry; entry = entry->next) {
+            if (entry->found == FF_FOUND_UNASKED)
+                rc = load_entry(conn, rows, entry, true);
+            if (rc != SQLITE_OK)
+                return rc;
+        }
+    return load_all_scans(conn, rows, true);
 }
 
 static int read_row(sqlite3_stmt *stmt, struct ff_read *read)

@@ -106,6 +106,13 @@ static int call_load(struct ff_sqlite_session *s, struct ff_call *call)
     return rc;
 }
 
+static int call_more(struct ff_sqlite_session *s, struct ff_call *call)
+{
+    if (sqlite3_get_autocommit(s->conn->db))
+        return ff_sqlite_note(s->conn, SQLITE_MISUSE, "load more without a load", NULL);
+    return ff_sqlite_load_more(s->conn, call->rows);
+}
+
 static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
 {
     int rc = ff_sqlite_save(s->conn, call);
@@ -207,6 +214,8 @@ static int run_call(struct ff_sqlite_session *s, struct ff_call *call)
     case FF_CALL_PEEK:
     case FF_CALL_LOAD:
         return call_load(s, call);
+    case FF_CALL_MORE:
+        return call_more(s, call);
     case FF_CALL_SAVE:
         return call_save(s, call);
     case FF_CALL_ROLLBACK:
@@ -221,7 +230,8 @@ static int run_call(struct ff_sqlite_session *s, struct ff_call *call)
 
 static void attempt(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    const bool keeps = call->kind == FF_CALL_LOAD;
+    const bool keeps = call->kind == FF_CALL_LOAD || call->kind == FF_CALL_MORE;
+    const bool begun = call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE;
     int rc;
 
     s->waiting = false;
@@ -235,7 +245,7 @@ static void attempt(struct ff_sqlite_session *s, struct ff_call *call)
         call->outcome = FF_CALLED_OK;
         if (call->kind == FF_CALL_SAVE)
             checkpoint(s);
-    } else if (ff_sqlite_is_busy(rc) && call->kind != FF_CALL_SAVE) {
+    } else if (ff_sqlite_is_busy(rc) && !begun) {
         (void)call_rollback(s);
         if (!rest(s))
             call_failed(s, call, rc);

@@ -84,6 +84,8 @@ int ff_sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct
 /* --- load.c, save.c: inside a transaction --- */
 
 int ff_sqlite_load(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool locking);
+/* The same for what has been asked for since, in the same transaction. */
+int ff_sqlite_load_more(struct ff_sqlite_conn *conn, struct ff_rowset *rows);
 int ff_sqlite_read(struct ff_sqlite_conn *conn, struct ff_read *read);
 /* All of a SAVE but its COMMIT. */
 int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_handover.c -- claims that wait, and batches that serve them with what they free. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/engine_fixture.h"
+
+#define TASKS_MAX 8
+
+struct waiting {
+    struct ff_job *job;
+    bool over;
+    size_t task_count;
+    char ids[TASKS_MAX][FF_ID_BYTES];
+    char lease_ids[TASKS_MAX][FF_UUID_BYTES];
+    int64_t epochs[TASKS_MAX];
+};
+
+static void answered(struct ff_job *job, void *ctx)
+{
+    struct waiting *const waiting = ctx;
+    const struct ff_claim_out *const out = job->out;
+
+    assert_int_equal(job->status, FF_OK);
+    waiting->over = true;
+    waiting->task_count = out->task_count;
+    for (size_t i = 0; i < ff_min_size(out->task_count, TASKS_MAX); i++) {
+        ff_exec_id_text(out->tasks[i].id, waiting->ids[i]);
+        (void)ff_uuid_format(out->tasks[i].lease_id, waiting->lease_ids[i]);
+        waiting->epochs[i] = out->tasks[i].lease_epoch;
+    }
+    ff_job_free(job);
+}
+
+/* A claim of one execution of the default lane, to be changed before it is sent. */
+static struct ff_claim_in *new_claim(struct waiting *waiting)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_CLAIM, 0);
+    struct ff_claim_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+
+    *in = (struct ff_claim_in){.worker_id = FF_STR("w"),
+                               .worker_instance_id = FF_STR("w"),
+                               .lanes = ff_arena_array(&job->arena, 1, sizeof *in->lanes),
+                               .lane_count = 1,
+                               .namespace = ff_str_null(),
+                               .request_id = ff_str_null(),
+                               .max = 1,
+                               .lease_ttl_ms = 1000};
+    in->lanes[0] = FF_STR("default");
+    *waiting = (struct waiting){.job = job};
+    job->in = in;
+    job->out = ff_arena_alloc(&job->arena, sizeof(struct ff_claim_out));
+    job->done = answered;
+    job->ctx = waiting;
+    job->deadline_mono_ms = INT64_MAX;
+    job->wait_until_mono_ms = now_ms + 60000;
+    return in;
+}
+
+static void send(struct waiting *waiting)
+{
+    assert_int_equal(ff_engine_submit(engine, waiting->job, &error), FF_OK);
+    step_all();
+    assert_false(waiting->over);
+}
+
+static void given_waiting(struct waiting *waiting, const char *kind)
+{
+    struct ff_claim_in *const in = new_claim(waiting);
+
+    in->kinds = ff_arena_array(&waiting->job->arena, 1, sizeof *in->kinds);
+    in->kinds[0] = ff_str_of(kind);
+    in->kind_count = 1;
+    send(waiting);
+}
+
+static void expect_sound(void)
+{
+    struct ff_findings findings = {0};
+
+    assert_int_equal(ff_fsck(client, &findings, &error), FF_OK);
+    assert_int_equal(findings.count, 0);
+    ff_answer_free(&findings);
+}
+
+/* --- in turn --- */
+
+static void test_handover__who_waits_longest_is_served_first(void **state)
+{
+    struct waiting waiting[4];
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++)
+        given_waiting(&waiting[i], "work");
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++) {
+        given_submitted(id);
+        step_all();
+        for (size_t k = 0; k < FF_ARRAY_LEN(waiting); k++)
+            assert_int_equal(waiting[k].over, k <= i);
+        assert_int_equal(waiting[i].task_count, 1);
+    }
+}
+
+static void test_handover__waiting_takes_no_more_and_more_memory(void **state)
+{
+    struct waiting waiting;
+    char id[FF_ID_BYTES];
+    size_t used;
+
+    (void)state;
+    given_waiting(&waiting, "other");
+    given_submitted(id); /* woken in vain, as by each of those that follow */
+    step_all();
+    used = ff_arena_used(&waiting.job->arena);
+    for (int i = 0; i < 20; i++) {
+        given_submitted(id);
+        step_all();
+    }
+    assert_int_equal(ff_arena_used(&waiting.job->arena), used);
+    pass(61000, 1000);
+    assert_true(waiting.over);
+    assert_int_equal(waiting.task_count, 0);
+}
+
+/* --- in one transaction --- */
+
+static void test_handover__a_submit_and_the_claim_that_waits_are_one_commit(void **state)
+{
+    struct waiting waiting;
+    char id[FF_ID_BYTES];
+    int64_t before;
+
+    (void)state;
+    given_waiting(&waiting, "work");
+    before = stats().store_calls;
+    given_submitted(id);
+    assert_int_equal(stats().store_calls, before + 2); /* one load, one save */
+    assert_true(waiting.over);
+    assert_string_equal(waiting.ids[0], id);
+    assert_true(is_in_state(id, "active"));
+    expect_sound();
+}
+
+static void test_handover__best_first(void **state)
+{
+    static const int32_t priorities[] = {1, 5, 3};
+    struct ff_submission items[3];
+    struct ff_submitted results[3];
+    struct waiting waiting[2];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        given_waiting(&waiting[i], "work");
+    for (size_t i = 0; i < 3; i++) {
+        ff_submission_init(&items[i]);
+        items[i].kind = "work";
+        items[i].priority = priorities[i];
+    }
+    assert_int_equal(ff_submit(client, items, 3, results, &error), FF_OK);
+    assert_string_equal(waiting[0].ids[0], results[1].execution_id);
+    assert_string_equal(waiting[1].ids[0], results[2].execution_id);
+    assert_true(is_in_state(results[0].execution_id, "waiting"));
+    expect_sound();
+}
+
+static void submit_named(const char *lane, const char *ns, const char *capability)
+{
+    struct ff_submission item;
+    struct ff_submitted result;
+
+    ff_submission_init(&item);
+    item.kind = "work";
+    item.lane = lane;
+    item.ns = ns;
+    item.required_capabilities = &capability;
+    item.required_capability_count = capability ? 1 : 0;
+    assert_int_equal(ff_submit(client, &item, 1, &result, &error), FF_OK);
+    assert_int_equal(result.status, FF_OK);
+    step_all();
+}
+
+static void test_handover__only_what_fits(void **state)
+{
+    struct waiting waiting;
+    struct ff_claim_in *const in = new_claim(&waiting);
+    struct ff_str offered[] = {FF_STR("gpu")};
+
+    (void)state;
+    in->namespace = FF_STR("mine");
+    in->capabilities = offered;
+    in->capability_count = 1;
+    send(&waiting);
+    submit_named("default", "other", NULL);
+    submit_named("elsewhere", "mine", NULL);
+    submit_named("default", "mine", "arm");
+    assert_false(waiting.over);
+    submit_named("default", "mine", "gpu");
+    assert_true(waiting.over);
+    assert_int_equal(waiting.task_count, 1);
+    expect_sound();
+}
+
+static void test_handover__a_paused_lane_hands_nothing_over(void **state)
+{
+    struct waiting waiting;
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    given_waiting(&waiting, "work");
+    assert_int_equal(ff_lane_pause(client, "default", true, "test", &error), FF_OK);
+    given_submitted(id);
+    step_all();
+    assert_false(waiting.over);
+    assert_int_equal(ff_lane_pause(client, "default", false, NULL, &error), FF_OK);
+    step_all();
+    assert_true(waiting.over);
+    assert_string_equal(waiting.ids[0], id);
+}
+
+static void test_handover__a_batch_that_fails_serves_once(void **state)
+{
+    static const ff_fault_verdict fails[] = {FF_FAULT_BEFORE, FF_FAULT_AFTER, FF_FAULT_BEFORE_LOST};
+    struct waiting waiting;
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(fails); i++) {
+        given_waiting(&waiting, "work");
+        fails_once = true;
+        verdicts[FF_CALL_SAVE] = fails[i];
+        given_submitted(id);
+        step_all();
+        assert_true(waiting.over);
+        assert_int_equal(waiting.task_count, 1);
+        assert_string_equal(waiting.ids[0], id);
+        expect_sound();
+    }
+}
+
+static void test_handover__who_has_gone_is_not_served(void **state)
+{
+    struct waiting gone, waiting;
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    given_waiting(&gone, "work");
+    given_waiting(&waiting, "work");
+    assert_int_equal(ff_engine_give_up(engine, gone.job), FF_GAVE_UP_YOURS);
+    ff_job_free(gone.job);
+    given_submitted(id);
+    assert_true(waiting.over);
+    assert_string_equal(waiting.ids[0], id);
+}
+
+/* --- hops that ride --- */
+
+/* a leads to b; `ret_a` holds a. */
+static void given_chain(struct waiting *ret_a)
+{
+    struct ff_submission work;
+    struct ff_flow_node nodes[2] = {{.name = "a", .work = &work}, {.name = "b", .work = &work}};
+    const struct ff_flow_edge edge = {"a", "b", NULL};
+    struct ff_flow_request request;
+    struct ff_flow_made made = {0};
+
+    ff_submission_init(&work);
+    work.kind = "work";
+    ff_flow_request_init(&request);
+    request.nodes = nodes;
+    request.node_count = 2;
+    request.edges = &edge;
+    request.edge_count = 1;
+    given_waiting(ret_a, "work");
+    assert_int_equal(ff_flow_create(client, &request, &made, &error), FF_OK);
+    ff_answer_free(&made);
+    step_all();
+    assert_true(ret_a->over);
+}
+
+static struct ff_lease lease_of(const struct waiting *task)
+{
+    return (struct ff_lease){task->ids[0], task->lease_ids[0], task->epochs[0]};
+}
+
+static void complete(const struct waiting *task)
+{
+    const struct ff_completion done = {.lease = lease_of(task)};
+    struct ff_task_result result;
+
+    assert_int_equal(ff_complete(client, &done, 1, &result, &error), FF_OK);
+    assert_int_equal(result.status, FF_OK);
+}
+
+static void test_handover__an_end_its_hop_and_the_next_claim_are_one_commit(void **state)
+{
+    struct waiting a, b;
+    int64_t before;
+
+    (void)state;
+    given_chain(&a);
+    given_waiting(&b, "work");
+    before = stats().store_calls;
+    complete(&a);
+    assert_int_equal(stats().store_calls, before + 3); /* load, the hop's rows, save */
+    assert_true(b.over);
+    assert_int_equal(b.task_count, 1);
+    complete(&b);
+    expect_sound();
+}
+
+static void test_handover__a_hop_that_cannot_ride_follows(void **state)
+{
+    static const ff_fault_verdict fails[] = {FF_FAULT_BEFORE, FF_FAULT_AFTER, FF_FAULT_BEFORE_OP};
+    struct waiting a, b;
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(fails); i++) {
+        given_chain(&a);
+        given_waiting(&b, "work");
+        fails_once = true;
+        verdicts[FF_CALL_MORE] = fails[i];
+        complete(&a);
+        step_all();
+        assert_true(b.over);
+        assert_int_equal(b.task_count, 1);
+        complete(&b);
+        expect_sound();
+    }
+}
+
+static void test_handover__an_end_whose_hop_boards_is_in_doubt(void **state)
+{
+    struct ff_completion done = {0};
+    struct ff_task_result result;
+    struct waiting a;
+
+    (void)state;
+    given_chain(&a);
+    done.lease = lease_of(&a);
+    when_called_into_silence(FF_CALL_MORE, &ff_complete_type, &done, &result);
+    assert_int_equal(result.status, FF_OUTCOME_UNKNOWN);
+    assert_true(result.error.repeatable);
+    step_all();
+    complete(&a); /* said again, it gets the first answer */
+    expect_sound();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_handover__##name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(who_waits_longest_is_served_first),
+        TEST(waiting_takes_no_more_and_more_memory),
+        TEST(a_submit_and_the_claim_that_waits_are_one_commit),
+        TEST(best_first),
+        TEST(only_what_fits),
+        TEST(a_paused_lane_hands_nothing_over),
+        TEST(a_batch_that_fails_serves_once),
+        TEST(who_has_gone_is_not_served),
+        TEST(an_end_its_hop_and_the_next_claim_are_one_commit),
+        TEST(a_hop_that_cannot_ride_follows),
+        TEST(an_end_whose_hop_boards_is_in_doubt),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
