@@ -447,7 +447,7 @@ static ff_fault_verdict refuse(void *ctx, const struct ff_call *call, uint64_t n
     struct refusal *const refusal = ctx;
 
     (void)n;
-    if (call->kind != FF_CALL_LOAD || !refusal->on)
+    if ((call->kind != FF_CALL_LOAD && call->kind != FF_CALL_MORE) || !refusal->on)
         return FF_FAULT_RUN;
     for (const struct ff_entry *entry = call->rows->entries[FF_TABLE_OUTBOX]; entry;
          entry = entry->next) {

@@ -39,6 +39,28 @@ static void promise(int fd, char what, const char *id)
         _exit(3);
 }
 
+/* Two nodes, one after the other. */
+static void begin_flow(const struct child *child)
+{
+    const struct ff_submission item = submission();
+    const struct ff_flow_node nodes[] = {{.name = "first", .work = &item},
+                                         {.name = "second", .work = &item}};
+    const struct ff_flow_edge edge = {"first", "second", NULL};
+    struct ff_flow_request request;
+    struct ff_flow_made made = {0};
+
+    ff_flow_request_init(&request);
+    request.nodes = nodes;
+    request.node_count = 2;
+    request.edges = &edge;
+    request.edge_count = 1;
+    if (ff_flow_create(child->client, &request, &made, NULL) != FF_OK)
+        return;
+    for (size_t i = 0; i < made.count; i++)
+        promise(child->fd, 'S', made.items[i].execution_id);
+    ff_answer_free(&made);
+}
+
 static void work_once(const struct child *child)
 {
     struct ff_submission item = submission();
@@ -48,8 +70,9 @@ static void work_once(const struct child *child)
 
     if (ff_submit(child->client, &item, 1, &submitted, NULL) == FF_OK && submitted.status == FF_OK)
         promise(child->fd, 'S', submitted.execution_id);
+    begin_flow(child);
     r.lease_ttl_ms = TTL_MS;
-    r.max = 2;
+    r.max = 4;
     if (ff_claim(child->client, &r, &tasks, NULL) != FF_OK)
         return;
     for (size_t i = 0; i < tasks.count; i++) {
