@@ -44,7 +44,7 @@ void ff_batch_reset(struct ff_batch *batch)
     ff_rowset_init(&batch->rows, &batch->arena);
     batch->count = 0;
     batch->ops = 0;
-    batch->frees = false;
+    batch->frees = batch->assumes = batch->unloaded = false;
     batch->reruns = 0;
     batch->widened = 0;
     batch->decided = false;
@@ -150,6 +150,20 @@ static void apply_job(struct ff_batch *batch, struct ff_job *job, const struct f
         ff_rowset_op_undo(&batch->rows);
 }
 
+/* What it has come to depends on a row that is assumed and that nobody changes: the save will not
+ * prove it. */
+static bool is_unproved(const struct ff_batch *batch, const struct ff_job *job)
+{
+    for (size_t i = job->want_from; batch->assumes && i < job->want_to; i++) {
+        const struct ff_entry *const entry = batch->rows.wants[i];
+
+        if (entry->table == FF_TABLE_EXECUTION && entry->assumed &&
+            !((const struct ff_row *)entry->row)->is_dirty)
+            return true;
+    }
+    return false;
+}
+
 /* A job whose rows are here. One that cannot go on now moves to `deferred`. */
 static void apply_queued(struct ff_batch *batch, struct ff_job *job, const struct ff_batch_env *env)
 {
@@ -162,6 +176,10 @@ static void apply_queued(struct ff_batch *batch, struct ff_job *job, const struc
         return;
     }
     apply_job(batch, job, env);
+    if (batch->rows.contradicted || (is_unproved(batch, job) && !FF_MUTANT(unproved_is_told))) {
+        ff_rowset_op_undo(&batch->rows);
+        job->status = FF_AGAIN;
+    }
     if (job->status != FF_AGAIN)
         return;
     job->agains++;

@@ -17,6 +17,8 @@ struct ff_batch {
     struct ff_list riders;   /* hops of this very batch; those that came through say FF_OK */
     uint32_t ops;            /* applied so far */
     bool frees;              /* there are jobs that free work for claims */
+    bool assumes;            /* it relies on what nobody has looked at ... */
+    bool unloaded;           /* ... and on nothing else: there was no load */
     size_t count;
     struct ff_uuid id;
     int64_t now_ms; /* the store's time when the rows were locked; riders decide by it, too */

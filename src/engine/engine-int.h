@@ -10,6 +10,7 @@
 #include "engine/cascade.h"
 #include "engine/engine.h"
 #include "engine/executor.h"
+#include "engine/known.h"
 #include "engine/lowwater.h"
 #include "engine/measure.h"
 #include "engine/quarantine.h"
@@ -36,7 +37,7 @@ struct ff_contact {
 /* ff_engine_stats, raised from any thread. */
 struct ff_counters {
     _Atomic int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
-    _Atomic int64_t batch_jobs_max, store_calls, wakeups, follow_bytes_max;
+    _Atomic int64_t batch_jobs_max, store_calls, wakeups, follow_bytes_max, disproved;
 };
 
 /* One reader: a session lent to one thread at a time. */
@@ -62,6 +63,7 @@ struct ff_engine {
     struct ff_cascade cascade;
     struct ff_tail *tail;
     struct ff_lowwater lowwater;
+    struct ff_known known;
     struct ff_quarantine quarantine;
     struct ff_contact contact;
     struct ff_list parked; /* claims that found nothing and may wait, by ticket */
@@ -74,8 +76,9 @@ struct ff_engine {
     struct ff_counters stats;
     struct ff_measures measures;
     _Atomic int64_t hint_until_mono_ms; /* a hint may still wait to be sent */
-    _Atomic int resolving;              /* executors that ask about a commit */
-    _Atomic int64_t under_way;          /* jobs handed over and not answered */
+    _Atomic int64_t lanes_doubted_until_mono_ms;
+    _Atomic int resolving;     /* executors that ask about a commit */
+    _Atomic int64_t under_way; /* jobs handed over and not answered */
     _Atomic bool stopping;
     bool closed;
 };

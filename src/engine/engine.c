@@ -29,6 +29,7 @@ void ff_engine_options_default(struct ff_engine_options *options)
         .loops = true,
         .cascade = true,
         .rides = true,
+        .assumes = true,
         .clock = ff_clock_system(),
         .random = ff_random_system(),
     };
@@ -220,6 +221,7 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     ff_list_init(&engine->parked);
     ff_cascade_init(&engine->cascade);
     ff_lowwater_init(&engine->lowwater);
+    ff_known_init(&engine->known);
     ff_arena_init(&engine->capset_arena, 4096, CAPSET_BYTES);
     ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);
     ff_hashmap_init(&engine->workers, &engine->worker_arena, (struct ff_hash_seed){0});
@@ -353,6 +355,7 @@ void ff_engine_free(struct ff_engine *engine)
     ff_arena_done(&engine->worker_arena);
     ff_queue_done(&engine->queue);
     ff_lowwater_done(&engine->lowwater);
+    ff_known_done(&engine->known);
     pthread_cond_destroy(&engine->reader_free);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->lock);

@@ -23,6 +23,7 @@ struct ff_engine_options {
     bool loops;   /* timers, scanners, pulse */
     bool cascade; /* what commits of ours make for the cascade is done at once, */
     bool rides;   /* if it can, in the very batch that makes it */
+    bool assumes; /* batches need not look at what they can have proved */
     struct ff_scan_filter filter;
     struct ff_clock clock;
     struct ff_random random;

@@ -2,7 +2,7 @@
  *
  * executor.c -- need, load, apply, save, reply; refusal.c: what to do when the store says no.
  *
- *   IDLE --take--> LOADING --apply--> (BOARDING) --> SAVING --commit--> replies --> IDLE
+ *   IDLE --take--> (LOADING) --apply--> (BOARDING) --> SAVING --commit--> replies --> IDLE
  *                     |        '-----> ROLLING (nothing to save) ---------'
  *                     |                  SAVING --lost--> RESOLVING --> replies, or again
  *
@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "engine/assume.h"
 #include "engine/engine-int.h"
 #include "engine/handover.h"
 
@@ -98,6 +99,8 @@ static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_s
         .kind = kind,
         .rows = &executor->batch.rows,
         .batch_id = executor->batch.id,
+        .begins = executor->batch.unloaded && kind == FF_CALL_SAVE,
+        .decided_ms = executor->batch.now_ms,
         .lock_wait_ms = kind == FF_CALL_LOAD ? lock_wait_ms(executor) : 0,
     };
     executor->stage = stage;
@@ -133,6 +136,8 @@ static void sift(struct ff_executor *executor)
                        rows_max ? rows_max : SIZE_MAX, ff_engine_mono_ms(engine));
     pthread_mutex_unlock(&engine->lock);
 }
+
+static void decide(struct ff_executor *executor, int64_t now_ms);
 
 /* A batch that has failed goes alone, and so does one that waits for a lock. */
 static bool may_take_along(const struct ff_executor *executor)
@@ -180,7 +185,10 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     if (engine->stats.batch_jobs_max < (int64_t)batch->count)
         engine->stats.batch_jobs_max = (int64_t)batch->count;
     FF_FAILPOINT(batch_filled);
-    start(executor, FF_CALL_LOAD, FF_EXECUTOR_LOADING);
+    if (may_take_along(executor) && ff_assume(engine, batch))
+        decide(executor, ff_engine_now_ms(engine));
+    else
+        start(executor, FF_CALL_LOAD, FF_EXECUTOR_LOADING);
     return FF_WAITS_NOTHING;
 }
 
@@ -232,10 +240,40 @@ static void reply(struct ff_executor *executor)
     }
 }
 
+static void rolled_back(struct ff_executor *executor)
+{
+    struct ff_batch *const batch = &executor->batch;
+
+    /* Nothing was to be saved, so it does not matter how the rollback went: the answers stand. */
+    ff_executor_note_loss(executor);
+    ff_engine_batch_ended(executor->engine, batch,
+                          !batch->out_of_memory && executor->call.outcome == FF_CALLED_OK);
+    if (!batch->out_of_memory) {
+        reply(executor);
+        return;
+    }
+    executor->stage = FF_EXECUTOR_IDLE;
+    if (ff_executor_is_alone(batch))
+        ff_engine_fail_jobs(executor->engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
+    else
+        ff_executor_again(executor, true, 0);
+}
+
+/* Nothing is to be saved. */
+static void roll_back(struct ff_executor *executor)
+{
+    if (!executor->batch.unloaded) {
+        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+        return;
+    }
+    executor->call = (struct ff_call){.kind = FF_CALL_ROLLBACK}; /* there is no transaction */
+    rolled_back(executor);
+}
+
 static void save_or_roll(struct ff_executor *executor)
 {
     if (!ff_rowset_has_changes(&executor->batch.rows)) {
-        start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+        roll_back(executor);
         return;
     }
     FF_FAILPOINT(batch_decided);
@@ -245,7 +283,7 @@ static void save_or_roll(struct ff_executor *executor)
 static void out_of_memory(struct ff_executor *executor)
 {
     executor->batch.out_of_memory = true;
-    start(executor, FF_CALL_ROLLBACK, FF_EXECUTOR_ROLLING);
+    roll_back(executor);
 }
 
 /* All have decided; claims that wait may have what they have freed. */
@@ -272,26 +310,29 @@ static bool may_ride(const struct ff_executor *executor)
 {
     const ff_lane_of_work takes = ff_executor_takes(executor);
 
-    return may_take_along(executor) && (takes == FF_TAKE_CASCADE || takes == FF_TAKE_ALL);
+    return may_take_along(executor) && !executor->batch.unloaded &&
+           (takes == FF_TAKE_CASCADE || takes == FF_TAKE_ALL);
 }
 
-static void decide(struct ff_executor *executor)
+/* `now_ms` is the store's time: when it had locked the rows, or now, as far as we know. */
+static void decide(struct ff_executor *executor, int64_t now_ms)
 {
     struct ff_engine *const engine = executor->engine;
     struct ff_batch *const batch = &executor->batch;
     struct ff_batch_env env;
     struct ff_capsets capsets;
 
-    FF_FAILPOINT(batch_loaded);
-    ff_engine_contact(engine, executor->call.now_ms);
-    ff_engine_env(engine, executor->call.now_ms, &capsets, &env);
-    batch->now_ms = executor->call.now_ms;
+    ff_engine_env(engine, now_ms, &capsets, &env);
+    batch->now_ms = now_ms;
     batch->loaded_boot_ms = ff_clock_boot_ms(&engine->options.clock);
     batch->decided = true;
     sift(executor);
-    if (!ff_batch_apply(batch, &env))
+    if (!ff_batch_apply(batch, &env)) {
         out_of_memory(executor);
-    else if (may_ride(executor) && ff_cascade_board(engine, batch, &env))
+        return;
+    }
+    ff_assume_decided(engine, batch);
+    if (may_ride(executor) && ff_cascade_board(engine, batch, &env))
         board(executor);
     else
         hand_over(executor, &env);
@@ -309,6 +350,13 @@ static void ride(struct ff_executor *executor)
     ff_engine_env(engine, batch->now_ms, &capsets, &env);
     ff_batch_ride(batch, &env);
     hand_over(executor, &env);
+}
+
+static void loaded(struct ff_executor *executor)
+{
+    FF_FAILPOINT(batch_loaded);
+    ff_engine_contact(executor->engine, executor->call.now_ms);
+    decide(executor, executor->call.now_ms);
 }
 
 static void resolve(struct ff_executor *executor)
@@ -338,25 +386,6 @@ static void saved(struct ff_executor *executor)
     }
 }
 
-static void rolled_back(struct ff_executor *executor)
-{
-    struct ff_batch *const batch = &executor->batch;
-
-    /* Nothing was to be saved, so it does not matter how the rollback went: the answers stand. */
-    ff_executor_note_loss(executor);
-    ff_engine_batch_ended(executor->engine, batch,
-                          !batch->out_of_memory && executor->call.outcome == FF_CALLED_OK);
-    if (!batch->out_of_memory) {
-        reply(executor);
-        return;
-    }
-    executor->stage = FF_EXECUTOR_IDLE;
-    if (ff_executor_is_alone(batch))
-        ff_engine_fail_jobs(executor->engine, &batch->jobs, FF_NO_MEMORY, "out of memory");
-    else
-        ff_executor_again(executor, true, 0);
-}
-
 /* So long after the load that nothing of the batch may be done again. By the clock that also counts
  * while the machine sleeps: markers are pruned by then, and "not there" says nothing. */
 static bool is_too_late(const struct ff_executor *executor)
@@ -377,6 +406,7 @@ static void resolved(struct ff_executor *executor)
     } else if (said && !is_too_late(executor)) {
         executor->stage = FF_EXECUTOR_IDLE;
         ff_engine_batch_ended(engine, &executor->batch, false);
+        (void)ff_assume_failed(engine, &executor->batch);
         ff_executor_lost(executor);
     } else if (said || executor->call.outcome == FF_CALLED_OP || is_too_late(executor) ||
                atomic_load(&engine->stopping)) {
@@ -414,7 +444,7 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
     switch (executor->stage) {
     case FF_EXECUTOR_LOADING:
         if (executor->call.outcome == FF_CALLED_OK)
-            decide(executor);
+            loaded(executor);
         else
             ff_executor_failed(executor);
         break;

@@ -110,10 +110,18 @@ static void pick(struct ff_engine *engine, struct ff_batch *batch, const struct 
         ff_list_remove(node);
         claim->parked = false;
         ff_list_push_back(out, node);
+        engine->stats.wakeups++;
         left -= in->max;
         room--;
     }
     pthread_mutex_unlock(&engine->lock);
+}
+
+/* Nobody relies on them: there is nothing to prove. */
+static void forget_lanes(struct ff_batch *batch)
+{
+    for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        entry->assumed = false;
 }
 
 void ff_handover(struct ff_engine *engine, struct ff_batch *batch, const struct ff_batch_env *env)
@@ -124,11 +132,12 @@ void ff_handover(struct ff_engine *engine, struct ff_batch *batch, const struct 
 
     if (!engine->options.rides || !batch->rows.entries[FF_TABLE_LANE])
         return;
-    count = freed(batch, rows);
-    if (count == 0)
-        return;
     ff_list_init(&claims);
-    pick(engine, batch, env, rows, count, &claims);
+    count = freed(batch, rows);
+    if (count > 0)
+        pick(engine, batch, env, rows, count, &claims);
+    if (ff_list_empty(&claims))
+        forget_lanes(batch);
     while (!ff_list_empty(&claims)) {
         struct ff_job *const claim = ff_job_pop(&claims);
 

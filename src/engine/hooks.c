@@ -215,6 +215,8 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 
     ff_engine_batch_ended(engine, batch, true);
     ff_measure_committed(engine, batch);
+    if (engine->store->facts.proves)
+        ff_known_learn(&engine->known, &batch->rows);
     for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_CAPSET]; entry;
          entry = entry->next)
         if (entry->found == FF_FOUND_ROW)

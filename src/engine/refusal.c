@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "engine/assume.h"
 #include "engine/engine-int.h"
 #include "engine/executor.h"
 
@@ -190,6 +191,10 @@ void ff_executor_failed(struct ff_executor *executor)
     ff_engine_batch_ended(engine, batch, false);
     ff_executor_note_loss(executor);
     executor->stage = FF_EXECUTOR_IDLE;
+    if (ff_assume_failed(engine, batch) && executor->call.outcome != FF_CALLED_STOP) {
+        ff_executor_again(executor, false, batch->reruns + 1); /* this time it looks */
+        return;
+    }
     switch (executor->call.outcome) {
     case FF_CALLED_STOP:
         ff_log(FF_LOG_WARN, "engine", "store cannot serve code=%s reason='%s'",

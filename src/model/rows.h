@@ -32,7 +32,15 @@ typedef enum ff_type {
     FF_TYPE_BLOB,
 } ff_type;
 
-typedef enum ff_col_class { FF_COL_KEY, FF_COL_ONCE, FF_COL_HOT, FF_COL_WARM } ff_col_class;
+typedef enum ff_col_class {
+    FF_COL_KEY,
+    FF_COL_ONCE,
+    FF_COL_HOT,
+    FF_COL_STAMP,
+    FF_COL_WARM
+} ff_col_class;
+/* Does every update send it? */
+#define FF_COL_IS_HOT(col) ((col)->cls == FF_COL_HOT || (col)->cls == FF_COL_STAMP)
 typedef enum ff_scope { FF_SCOPE_GLOBAL, FF_SCOPE_EXECUTION } ff_scope;
 typedef enum ff_flavour { FF_FLAVOUR_KEYED, FF_FLAVOUR_INSERT_ONLY, FF_FLAVOUR_LOG } ff_flavour;
 
@@ -61,7 +69,7 @@ struct ff_entry;
 /* Where a row stands in its batch. Written by rowset.c only. */
 struct ff_row {
     struct ff_entry *entry; /* of the rowset it belongs to; NULL outside of one */
-    const void *before;     /* the row before this batch first edited it */
+    void *before;           /* the row before this batch first edited it; never written */
     uint8_t table;          /* ff_table */
     bool is_new;            /* insert it */
     bool is_dirty;          /* update it */

@@ -300,11 +300,13 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
         entry->locked = locked;
         return row;
     }
-    if (entry->found != FF_FOUND_ROW || (locked && entry->want == FF_WANT_READ)) {
+    if (entry->found != FF_FOUND_ROW ||
+        (locked && (entry->want == FF_WANT_READ || entry->assumed))) {
         memcpy(entry->row, row, ff_tables[table].row_bytes);
         ((struct ff_row *)entry->row)->entry = entry;
         entry->found = FF_FOUND_ROW;
         entry->locked = locked;
+        entry->assumed = false;
         if (locked)
             entry->want = FF_WANT_LOCK;
     }
@@ -329,7 +331,19 @@ void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry)
     if (fresh)
         memcpy((char *)entry->row + from, fresh + from, info->row_bytes - from);
     entry->found = FF_FOUND_UNASKED;
-    entry->locked = false;
+    entry->locked = entry->assumed = false;
+}
+
+void ff_rowset_assume(struct ff_rowset *rows, struct ff_entry *entry, const void *row)
+{
+    assert(entry->found == FF_FOUND_UNASKED);
+    if (row) {
+        memcpy(entry->row, row, ff_tables[entry->table].row_bytes);
+        ((struct ff_row *)entry->row)->entry = entry;
+    }
+    entry->found = row ? FF_FOUND_ROW : FF_FOUND_ABSENT;
+    entry->locked = entry->assumed = true;
+    rows->assumes = true;
 }
 
 void ff_rowset_ask_again(struct ff_rowset *rows)
@@ -350,6 +364,7 @@ void ff_rowset_settle(struct ff_rowset *rows, ff_table table, ff_found verdict)
 void ff_rowset_op_begin(struct ff_rowset *rows, uint32_t op)
 {
     rows->op = op;
+    rows->contradicted = false;
     rows->undo = NULL;
     rows->undo_events = rows->event_count;
     rows->undo_purges = rows->purge_count;
@@ -375,7 +390,7 @@ void ff_rowset_op_undo(struct ff_rowset *rows)
 }
 
 /* Returns the copy of an edited row. */
-static const void *journal(struct ff_rowset *rows, undo_kind kind, struct ff_entry *entry)
+static void *journal(struct ff_rowset *rows, undo_kind kind, struct ff_entry *entry)
 {
     struct ff_undo *const undo = ff_arena_alloc(rows->arena, sizeof *undo);
 
@@ -398,7 +413,7 @@ static const void *journal(struct ff_rowset *rows, undo_kind kind, struct ff_ent
 void ff_rowset_edit(struct ff_rowset *rows, void *row)
 {
     struct ff_row *const head = row;
-    const void *copy;
+    void *copy;
 
     if (row == rows->spare)
         return;
@@ -421,6 +436,11 @@ void *ff_rowset_insert(struct ff_rowset *rows, ff_table table, const void *key)
     if (!entry)
         return spare_row(rows, table); /* there may be memory again, but this row has no entry */
     head = entry->row;
+    if (rows->assumes &&
+        (entry->found == FF_FOUND_BUSY || (entry->found == FF_FOUND_ROW && !head->is_deleted))) {
+        rows->contradicted = true;
+        return spare_row(rows, table);
+    }
     assert(entry->found != FF_FOUND_BUSY);
     assert(entry->found != FF_FOUND_ROW || head->is_deleted);
     if (entry->found == FF_FOUND_ROW) { /* deleted in this batch: it comes back as an update */

@@ -30,8 +30,10 @@ struct ff_entry {
     ff_table table;
     ff_want want;
     ff_found found;
-    bool locked; /* what is here came with a lock, or is new */
-    void *row;   /* key columns are set from the start; the rest when found or new */
+    bool locked;  /* what is here came with a lock, or is new, or is assumed */
+    bool assumed; /* nobody has looked: the save proves it, see store.h */
+    bool needed;  /* as it is: it may not be assumed */
+    void *row;    /* key columns are set from the start; the rest when found or new */
     struct ff_str key;
     struct ff_entry *next; /* of the same table, in the order of asking */
 };
@@ -71,9 +73,11 @@ struct ff_rowset {
     int64_t log_floor_id;    /* > 0: events below may be removed by this save */
     struct ff_entry **wants; /* every asking, in order: which entries an op depends on */
     size_t want_count, want_cap;
-    void *spare; /* handed out when the arena is exhausted, so that ops need not check */
+    void *spare;  /* handed out when the arena is exhausted, so that ops need not check */
+    bool assumes; /* there are entries that are assumed */
     /* the op being applied */
     uint32_t op;
+    bool contradicted; /* it made a row that is there: what it assumes cannot be true */
     struct ff_undo *undo;
     size_t undo_events, undo_purges;
 };
@@ -106,6 +110,9 @@ void *ff_rowset_put(struct ff_rowset *rows, ff_table table, void *row, bool lock
 void *ff_rowset_put_scanned(struct ff_rowset *rows, ff_table table, void *row, bool locked);
 /* A row that was seen before it was locked may have gone: nothing but its key is left of it. */
 void ff_rowset_forget(struct ff_rowset *rows, struct ff_entry *entry);
+/* In place of loading it: the row of an entry that nobody has asked the store for (NULL: there is
+ * none). What the row points to must live as long as the rowset. */
+void ff_rowset_assume(struct ff_rowset *rows, struct ff_entry *entry, const void *row);
 /* Before a load: what came without a lock and is wanted with one is asked for again. */
 void ff_rowset_ask_again(struct ff_rowset *rows);
 /* After a load: every entry still unasked gets this verdict. */

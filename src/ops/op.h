@@ -33,6 +33,9 @@ typedef enum ff_op_id {
 #define FF_OPF_REPEATABLE 2u /* a repeat after outcome_unknown is safe */
 #define FF_OPF_CASCADE    4u /* one executor of a process takes them all: they share a flow's row */
 #define FF_OPF_FREES      8u /* its main effect: executions that can be claimed */
+#define FF_OPF_LEASED                                                                              \
+    16u /* checks the caller's lease first, so that an outdated row does no harm: it may be        \
+           assumed */
 
 struct ff_op_type {
     const char *name; /* "execution.complete": metrics, logs, routes */

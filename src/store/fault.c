@@ -176,7 +176,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
 {
     struct fault_session *const s = session_of(base);
 
-    if (call->kind == FF_CALL_LOAD)
+    if (call->kind == FF_CALL_LOAD || call->begins)
         s->batch_id = call->batch_id;
     s->verdict = decide(owner_of(s), call);
     s->running = false;

@@ -46,8 +46,8 @@ struct ff_sql_table {
     const char *insert[FF_FORM_COUNT];  /* all columns */
     const char *insert_many;            /* the same on SQLite for FF_SQL_MANY_ROWS at once */
     const char *serial;                 /* the same on Postgres for a log without a sequence */
-    const char *update[FF_FORM_COUNT];  /* key columns, then the hot ones */
-    const char *rewrite[FF_FORM_COUNT]; /* key columns, then hot and warm ones as they come */
+    const char *update[FF_FORM_COUNT];  /* key columns, the hot ones, stamps as they were */
+    const char *rewrite[FF_FORM_COUNT]; /* key columns, hot and warm ones as they come, stamps */
     const char *remove[FF_FORM_COUNT];  /* keys */
     const char *purge[FF_FORM_COUNT];   /* (partition_key, execution_id); EXECUTION scope only */
 };

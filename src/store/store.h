@@ -51,10 +51,18 @@ struct ff_read {
     struct ff_read *next; /* read with it: all of them see the same moment */
 };
 
+/* A SAVE normally ends the transaction that a LOAD has begun. Where the store `proves` (see its
+ * facts) a batch may also rely on what nobody has looked at: entries that are assumed. Then the
+ * SAVE itself makes sure of them, or fails and applies nothing: a row that changes is found only
+ * while its stamps (rows.def) are what the assumed row has, and lanes that are assumed not to be
+ * there must not be paused. A row that somebody holds is waited for, as a key is. With `begins`
+ * there was no LOAD at all: the SAVE begins the transaction and marks it. */
 struct ff_call {
     ff_call_kind kind;
     struct ff_rowset *rows;  /* PEEK, LOAD, MORE, SAVE */
-    struct ff_uuid batch_id; /* LOAD, RESOLVE */
+    struct ff_uuid batch_id; /* LOAD, RESOLVE, SAVE that begins */
+    bool begins;             /* SAVE ... */
+    int64_t decided_ms;      /* ... by this time; the store need not look at it */
     int32_t lock_wait_ms;    /* LOAD: 0 skips locked rows; otherwise waits this long (then HELD).
                                 The SAVE waits as long, or FF_SAVE_LOCK_MS, for keys that
                                 somebody else is inserting */
@@ -95,6 +103,7 @@ struct ff_store_facts {
     bool pooler;        /* behind a transaction-mode pooler */
     bool shared;        /* other processes may use the same store */
     bool dead_rows;     /* scans walk over what is gone until somebody cleans up */
+    bool proves;        /* a SAVE can prove what is assumed, and begin by itself */
     char warnings[512]; /* settings an operator should change; empty if none */
 };
 

@@ -191,8 +191,11 @@ static void audit_log(struct sim *sim)
         if (before && before->at_ms > event->at_ms &&
             book_find(sim, (struct ff_exec_id){event->partition_key, event->execution_id})
                     ->purges == 0)
-            sim_fail(sim, "audit event_order: event %" PRId64 " is earlier than the one before it",
-                     event->event_id);
+            sim_fail(sim,
+                     "audit event_order: event %" PRId64 " (%d.%d) is earlier than %" PRId64
+                     " (%d.%d) before it",
+                     event->event_id, event->kind, event->type, before->event_id, before->kind,
+                     before->type);
         if (ff_hashmap_put(&last, event->execution_id.b, 16, (void *)(uintptr_t)event, NULL) !=
             FF_OK)
             sim_fail(sim, "out of memory");

@@ -84,6 +84,7 @@ void sim_config_draw(struct sim_config *config)
     config->drain_rows = 1 + (int64_t)ff_prng_below(&prng, 4);
     config->subscribers = (int)ff_prng_below(&prng, 4);
     config->rides = ff_prng_below(&prng, 2) == 0;
+    config->assumes = ff_prng_below(&prng, 4) != 0;
     if (config->sqlite)
         config->nodes = config->executors = 1;
 }

@@ -125,7 +125,9 @@ static bool fits_retention(const struct query *q, const void *any)
 
 static bool fits_old_marker(const struct query *q, const void *any)
 {
-    return ((const struct ff_marker *)any)->at_ms < q->cutoff_ms;
+    const struct ff_marker *const marker = any;
+
+    return marker->at_ms < q->cutoff_ms && marker->at_ms > -q->cutoff_ms;
 }
 
 static bool fits_old_claim(const struct query *q, const void *any)

@@ -334,8 +334,12 @@ static void begin_load(struct model_session *s)
                 if (entry->found != FF_FOUND_ROW)
                     entry->found = FF_FOUND_UNASKED;
     if (s->call->kind == FF_CALL_LOAD) {
+        bool done;
+
         s->tx = model_tx_new(s->model, s);
         model_tx_mark(s->tx, s->call->batch_id, store_ms(s->model));
+        if (model_tx_step(s->tx, &done) != MODEL_GOT)
+            s->model->hooks.wrong(s->model->hooks.ctx, "a marker is there before its batch");
         s->tx->lock_wait_us =
             1000 * (s->call->lock_wait_ms > 0 ? s->call->lock_wait_ms : FF_SAVE_LOCK_MS);
         if (s->call->lock_wait_ms > 0)
@@ -407,7 +411,9 @@ static void resolve(struct model_session *s)
         return;
     }
     s->awaited = NULL;
-    s->call->committed = slot && slot->row;
+    s->call->committed = slot && slot->row && ((const struct ff_marker *)slot->row)->at_ms >= 0;
+    if (!slot || !slot->row)
+        model_bury(s->model, s->call->batch_id, store_ms(s->model));
     if (s->fate.report == FF_CALLED_OK)
         sometimes(s->model,
                   s->call->committed ? SOMETIMES_UNKNOWN_COMMITTED : SOMETIMES_UNKNOWN_LOST);
@@ -511,11 +517,20 @@ static void advance(struct model_session *s)
     }
 }
 
+/* All of it travels at once: the marker, too, is not there before the rest. */
+static void begin_save(struct model_session *s)
+{
+    s->tx = model_tx_new(s->model, s);
+    s->tx->now_ms = s->call->decided_ms;
+    s->tx->lock_wait_us = 1000 * FF_SAVE_LOCK_MS;
+    model_tx_mark(s->tx, s->call->batch_id, store_ms(s->model));
+}
+
 static void session_start(struct ff_session *base, struct ff_call *call)
 {
     struct model_session *const s = session_of(base);
-    const bool needs_tx =
-        call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
+    const bool needs_tx = call->kind == FF_CALL_MORE || call->kind == FF_CALL_ROLLBACK ||
+                          (call->kind == FF_CALL_SAVE && !call->begins);
 
     s->call = call;
     call->outcome = FF_CALLED_OK;
@@ -523,6 +538,8 @@ static void session_start(struct ff_session *base, struct ff_call *call)
     call->committed = false;
     if (!needs_tx && s->tx)
         s->model->hooks.wrong(s->model->hooks.ctx, "a transaction was left open");
+    if (call->begins)
+        begin_save(s);
     s->fate = s->model->hooks.decide(s->model->hooks.ctx, s->node, call);
     if (s->tx)
         s->tx->idle_since_us = INT64_MAX;
@@ -634,8 +651,12 @@ struct ff_store *model_store_new(struct model *model, int node, bool shared, boo
 
     assert(store);
     store->base.ops = &ops;
-    store->base.facts = (struct ff_store_facts){
-        .kind = "model", .version = "1", .notify = notify, .shared = shared, .dead_rows = true};
+    store->base.facts = (struct ff_store_facts){.kind = "model",
+                                                .version = "1",
+                                                .notify = notify,
+                                                .shared = shared,
+                                                .dead_rows = true,
+                                                .proves = true};
     store->model = model;
     store->node = node;
     return &store->base;

@@ -249,34 +249,74 @@ static void add_change(struct model_tx *tx, struct model_slot *slot, ff_change k
     model_vec_add(tx->model, &tx->changes, change);
 }
 
+static struct model_slot *marker_slot(struct model *model, const struct ff_marker *marker)
+{
+    return slot_make(model, FF_TABLE_MARKER, marker);
+}
+
 void model_tx_mark(struct model_tx *tx, struct ff_uuid batch_id, int64_t at_ms)
 {
     const struct ff_marker marker = {.batch_id = batch_id, .at_ms = at_ms};
-    struct model_slot *const slot = slot_make(tx->model, FF_TABLE_MARKER, &marker);
+    struct model_slot *const slot = marker_slot(tx->model, &marker);
 
     if (slot->row || slot->holder)
         tx->model->hooks.wrong(tx->model->hooks.ctx, "a batch id was used twice");
-    (void)model_tx_lock(tx, slot);
-    slot->born = true;
     add_change(tx, slot, FF_CHANGE_INSERT, keep(tx->model, FF_TABLE_MARKER, &marker));
-    tx->changes_done = tx->changes.len;
+}
+
+void model_bury(struct model *model, struct ff_uuid batch_id, int64_t at_ms)
+{
+    const struct ff_marker marker = {.batch_id = batch_id, .at_ms = -at_ms};
+    struct model_slot *const slot = marker_slot(model, &marker);
+
+    assert(!slot->row && !slot->holder);
+    slot->row = keep(model, FF_TABLE_MARKER, &marker);
 }
 
 /* An update sends the hot columns, a rewriting one the warm ones too, and no others: a change to
  * any other would be lost. */
-static void *updated(struct model *model, ff_table table, const void *old, const void *row)
+static void check_sent(struct model *model, const struct model_change *change)
 {
-    void *const copy = keep(model, table, old);
-    const bool rewritten = ff_row_is_rewritten(row);
+    const ff_table table = change->slot->table;
 
     for (size_t i = 0; i < ff_tables[table].col_count; i++) {
         const struct ff_col *const col = &ff_tables[table].cols[i];
 
-        if (col->cls == FF_COL_HOT || (col->cls == FF_COL_WARM && rewritten))
-            copy_col(col, copy, row, &model->arena);
-        else if (!col_equal(col, old, row))
+        if (!FF_COL_IS_HOT(col) && (col->cls != FF_COL_WARM || !change->rewritten) &&
+            !col_equal(col, change->was, change->sent))
             model->hooks.wrong(model->hooks.ctx,
                                "an update changes a column that it does not send");
+    }
+}
+
+static void add_update(struct model_tx *tx, struct model_slot *slot, void *row)
+{
+    struct model *const model = tx->model;
+    const struct ff_row *const head = row;
+    struct model_change *change;
+
+    add_change(tx, slot, FF_CHANGE_UPDATE, NULL);
+    change = tx->changes.items[tx->changes.len - 1];
+    change->sent = keep(model, slot->table, row);
+    change->was = keep(model, slot->table, head->before ? head->before : row);
+    change->rewritten = ff_row_is_rewritten(row);
+    change->assumed = head->entry->assumed;
+    check_sent(model, change);
+}
+
+/* The row as the update leaves it; NULL: it is not what the update was decided on. */
+static void *updated(struct model *model, const struct model_change *change)
+{
+    const ff_table table = change->slot->table;
+    void *const copy = keep(model, table, change->slot->row);
+
+    for (size_t i = 0; i < ff_tables[table].col_count; i++) {
+        const struct ff_col *const col = &ff_tables[table].cols[i];
+
+        if (col->cls == FF_COL_STAMP && !col_equal(col, change->slot->row, change->was))
+            return NULL;
+        if (FF_COL_IS_HOT(col) || (col->cls == FF_COL_WARM && change->rewritten))
+            copy_col(col, copy, change->sent, &model->arena);
     }
     return copy;
 }
@@ -295,8 +335,8 @@ static void prepare_table(struct model_tx *tx, struct ff_rowset *rows, ff_table 
 
             if (order[k] == FF_CHANGE_INSERT)
                 add_change(tx, slot, order[k], keep(model, table, list[i]));
-            else if (order[k] == FF_CHANGE_UPDATE && slot->row)
-                add_change(tx, slot, order[k], updated(model, table, slot->row, list[i]));
+            else if (order[k] == FF_CHANGE_UPDATE)
+                add_update(tx, slot, list[i]);
             else
                 add_change(tx, slot, order[k], NULL);
         }
@@ -319,8 +359,9 @@ static void unprepare(struct model_tx *tx, ff_table table, const struct ff_execu
 {
     for (size_t i = tx->changes_done; i < tx->changes.len;) {
         struct model_change *const change = tx->changes.items[i];
+        const void *const row = change->after ? change->after : change->sent;
 
-        if (change->slot->table == table && change->after && is_of(table, change->after, owner))
+        if (change->slot->table == table && row && is_of(table, row, owner))
             model_vec_remove(&tx->changes, change);
         else
             i++;
@@ -354,6 +395,21 @@ void model_tx_prepare(struct model_tx *tx, struct ff_rowset *rows)
         prepare_purge(tx, rows->purges[i]);
     for (size_t i = 0; i < rows->event_count; i++)
         model_vec_add(tx->model, &tx->events, keep(tx->model, FF_TABLE_EVENT, rows->events[i]));
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        if (entry->assumed)
+            model_vec_add(tx->model, &tx->open_lanes,
+                          slot_make(tx->model, FF_TABLE_LANE, entry->row));
+}
+
+static bool lanes_are_open(const struct model_tx *tx)
+{
+    for (size_t i = 0; i < tx->open_lanes.len; i++) {
+        const struct model_slot *const slot = tx->open_lanes.items[i];
+
+        if (slot->row && ((const struct ff_lane *)slot->row)->paused)
+            return false;
+    }
+    return true;
 }
 
 /* Takes the key for a new row. */
@@ -371,7 +427,27 @@ static model_got step_insert(struct model_tx *tx, struct model_slot *slot)
     return MODEL_GOT;
 }
 
-static model_got step_change(struct model_tx *tx, const struct model_change *change)
+/* A row that is assumed is locked by its update; it may have changed since. */
+static model_got step_update(struct model_tx *tx, struct model_change *change)
+{
+    struct model *const model = tx->model;
+    struct model_slot *const slot = change->slot;
+
+    if (change->assumed && model_tx_lock(tx, slot) == MODEL_WAIT)
+        return MODEL_WAIT;
+    if (slot->holder != tx || (!slot->row && !change->assumed)) {
+        model->hooks.wrong(model->hooks.ctx, "a row is saved that is not locked");
+        return MODEL_CONFLICT;
+    }
+    change->after = slot->row ? updated(model, change) : NULL;
+    if (!change->after && change->assumed)
+        model->hooks.sometimes(model->hooks.ctx, SOMETIMES_DISPROVED);
+    if (!change->after && !change->assumed)
+        model->hooks.wrong(model->hooks.ctx, "a row changes under its lock");
+    return change->after ? MODEL_GOT : MODEL_REFUSED;
+}
+
+static model_got step_change(struct model_tx *tx, struct model_change *change)
 {
     struct model *const model = tx->model;
     struct model_slot *const slot = change->slot;
@@ -382,6 +458,8 @@ static model_got step_change(struct model_tx *tx, const struct model_change *cha
             return MODEL_REFUSED;
         return step_insert(tx, slot);
     }
+    if (change->kind == FF_CHANGE_UPDATE)
+        return step_update(tx, change);
     /* A purge deletes what hangs on its execution without having locked it before. */
     if (change->kind == FF_CHANGE_DELETE && scoped && slot->holder != tx) {
         if (model_tx_lock(tx, slot) == MODEL_WAIT)
@@ -405,6 +483,10 @@ model_got model_tx_step(struct model_tx *tx, bool *ret_done)
         if (got == MODEL_GOT)
             tx->changes_done++;
         return got;
+    }
+    if (!lanes_are_open(tx)) {
+        tx->model->hooks.sometimes(tx->model->hooks.ctx, SOMETIMES_LANE_DISPROVED);
+        return MODEL_REFUSED;
     }
     if (!tx->numbered) {
         for (size_t i = 0; i < tx->events.len; i++)
@@ -481,9 +563,13 @@ struct model_tx *model_shadow_begin(struct model *model, struct ff_rowset *rows,
     tx->now_ms = now_ms;
     model_tx_prepare(tx, rows);
     for (size_t i = 0; i < tx->changes.len; i++) {
-        const struct model_change *const change = tx->changes.items[i];
+        struct model_change *const change = tx->changes.items[i];
 
-        if (change->kind == FF_CHANGE_INSERT ? change->slot->row != NULL : !change->slot->row)
+        if (change->kind == FF_CHANGE_UPDATE && change->slot->row)
+            change->after = updated(model, change);
+        if (change->kind == FF_CHANGE_INSERT   ? change->slot->row != NULL
+            : change->kind == FF_CHANGE_UPDATE ? !change->after
+                                               : !change->slot->row)
             model->hooks.wrong(model->hooks.ctx, "the store saves what its shadow would refuse");
     }
     return tx;

@@ -34,6 +34,8 @@ struct model_change {
     struct model_slot *slot;
     ff_change kind;
     void *before, *after; /* rows; NULL: not there. `before` is set by the commit */
+    void *sent, *was;     /* of an update: what it says, and what the row was decided on */
+    bool rewritten, assumed;
 };
 
 /* What one transaction did, handed to the observer right after its commit. */
@@ -133,7 +135,8 @@ struct model_tx {
     struct ff_vec changes;         /* model_change, in the order of the statements */
     size_t changes_done;
     struct ff_vec events;
-    bool saving; /* the changes are known */
+    struct ff_vec open_lanes; /* model_slot: must not be paused */
+    bool saving;              /* the changes are known */
     bool numbered;
     bool commits; /* what a ghost does at its end */
     int sometimes;
@@ -165,7 +168,10 @@ struct model_tx *model_tx_new(struct model *model, struct model_session *session
 model_got model_tx_lock(struct model_tx *tx, struct model_slot *slot);
 /* Notes what a save will change; nothing is touched yet. */
 void model_tx_prepare(struct model_tx *tx, struct ff_rowset *rows);
+/* The marker is the first of its changes. */
 void model_tx_mark(struct model_tx *tx, struct ff_uuid batch_id, int64_t at_ms);
+/* Nobody can commit that batch any more. */
+void model_bury(struct model *model, struct ff_uuid batch_id, int64_t at_ms);
 /* The next statement of a save. *ret_done: all of them have run, ids are given out. */
 model_got model_tx_step(struct model_tx *tx, bool *ret_done);
 void model_tx_commit(struct model_tx *tx, bool late);

@@ -223,6 +223,7 @@ static void node_up(struct sim *sim, struct node *node)
     options.settings.hop_edges = sim->config.hop_edges;
     options.settings.drain_rows = sim->config.drain_rows;
     options.rides = sim->config.rides;
+    options.assumes = sim->config.assumes;
     memset(&node->seen, 0, sizeof node->seen);
     node->crashing = node->hint = false;
     node->life++;

@@ -69,6 +69,7 @@ struct sim_config {
     bool flows;
     int64_t hop_edges, drain_rows; /* small pages: hops and drains take several */
     bool rides;                    /* hops go along with the batch that makes them */
+    bool assumes;                  /* batches rely on what the save must prove */
 };
 
 typedef enum sim_stream { STREAM_CONFIG, STREAM_FAULT, STREAM_WORK, STREAM_ORDER } sim_stream;

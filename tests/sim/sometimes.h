@@ -34,6 +34,8 @@
     X(REQUEST_REPEATED,         "claim request repeated, same tasks")           \
     X(REQUEST_OUTLIVED,         "claim request repeated, tasks gone")           \
     X(PARKED_CLAIM_WOKEN,       "parked claim woken")                           \
+    X(DISPROVED,                "running execution was not as assumed")         \
+    X(LANE_DISPROVED,           "lane was paused although assumed open")        \
     X(BORN_CLAIMED,             "execution born under the lease of a waiting claim") \
     X(FREED_CLAIMED,            "node freed under the lease of a waiting claim") \
     X(CAPSET_LEARNED,           "capability set learned from another process")  \

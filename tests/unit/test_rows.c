@@ -37,7 +37,7 @@ static void test_rows__insert_only_tables_have_no_hot_column(void **state FF_UNU
         size_t warm = 0;
 
         for (size_t i = 0; i < info->col_count; i++) {
-            hot += info->cols[i].cls == FF_COL_HOT;
+            hot += FF_COL_IS_HOT(&info->cols[i]);
             warm += info->cols[i].cls == FF_COL_WARM;
         }
         assert_int_equal(info->flavour == FF_FLAVOUR_KEYED, hot > 0);

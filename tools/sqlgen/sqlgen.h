@@ -50,7 +50,7 @@ bool word_is(const char *word, size_t len, const char *what); /* ignoring case *
 /* --- schema.c: rows.def, states.def and events.def as data --- */
 
 enum col_type { I16, I32, I64, UUID, TEXT, BLOB };
-enum col_class { KEY, ONCE, HOT, WARM };
+enum col_class { KEY, ONCE, HOT, STAMP, WARM };
 enum scope { GLOBAL, EXECUTION };
 enum flavour { KEYED, INSERT_ONLY, LOG };
 

@@ -18,12 +18,17 @@ static bool is_key(const struct column *col)
 
 static bool is_hot(const struct column *col)
 {
-    return col->cls == HOT;
+    return col->cls == HOT || col->cls == STAMP;
 }
 
 static bool is_hot_or_warm(const struct column *col)
 {
-    return col->cls == HOT || col->cls == WARM;
+    return is_hot(col) || col->cls == WARM;
+}
+
+static bool is_stamp(const struct column *col)
+{
+    return col->cls == STAMP;
 }
 
 static bool is_warm(const struct column *col)
@@ -255,6 +260,32 @@ static bool has(const struct table *table, pick_fn *pick)
     return false;
 }
 
+/* ", unnest($9::int8[]) AS was_version": what the row had when it was decided upon. */
+static void add_stamp_rows(struct buf *out, const struct table *table, int number)
+{
+    for (size_t i = 0; i < table->col_count; i++)
+        if (is_stamp(&table->cols[i]))
+            buf_addf(out, ", unnest($%d::%s[]) AS was_%s", number++, pg_type(table->cols[i].type),
+                     table->cols[i].name);
+}
+
+/* " AND t.version IS NOT DISTINCT FROM k.was_version"; for one row from its parameter. */
+static void add_stamp_match(struct buf *out, const struct table *table, int form, int number)
+{
+    for (size_t i = 0; i < table->col_count && form != SQLITE; i++) {
+        const struct column *col = &table->cols[i];
+
+        if (!is_stamp(col))
+            continue;
+        if (form == POSTGRES) {
+            buf_addf(out, " AND t.%s IS NOT DISTINCT FROM k.was_%s", col->name, col->name);
+        } else {
+            buf_addf(out, " AND %s IS NOT DISTINCT FROM ", col->name);
+            add_param(out, col, form, number++);
+        }
+    }
+}
+
 static const char *update_by_key(const struct table *table, int form, pick_fn *pick)
 {
     struct buf out = {0};
@@ -278,11 +309,12 @@ static const char *update_by_key(const struct table *table, int form, pick_fn *p
     }
     if (form == POSTGRES) {
         buf_adds(&out, " FROM (SELECT ");
-        (void)add_rows(&out, table, pick, add_rows(&out, table, is_key, 1));
+        add_stamp_rows(&out, table, add_rows(&out, table, pick, add_rows(&out, table, is_key, 1)));
         buf_adds(&out, ") AS k");
     }
     buf_adds(&out, " WHERE ");
     add_match(&out, table, is_key, form);
+    add_stamp_match(&out, table, form, number);
     return out.data;
 }
 

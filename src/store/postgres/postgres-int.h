@@ -128,6 +128,7 @@ typedef enum ff_pg_step_kind {
     FF_PG_STEP_CELLS,   /* the answer of read `what` */
     FF_PG_STEP_CLOCK,
     FF_PG_STEP_EVENTS, /* ids given out */
+    FF_PG_STEP_HIT,    /* did it find its row? */
     FF_PG_STEP_COMMIT,
     FF_PG_STEP_SYNC,
 } ff_pg_step_kind;
@@ -215,6 +216,7 @@ struct ff_pg_session {
     ff_pg_round round;
     bool commit_queued;
     bool committed; /* the server answered COMMIT */
+    bool hit;
     size_t sent_bytes;
     unsigned unsupported; /* kinds of calls whose last one ended with 0A000: a bit for each */
 };

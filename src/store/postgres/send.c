@@ -117,12 +117,17 @@ static bool pick_key(const struct ff_col *col)
 
 static bool pick_hot(const struct ff_col *col)
 {
-    return col->cls == FF_COL_HOT;
+    return FF_COL_IS_HOT(col);
 }
 
 static bool pick_hot_or_warm(const struct ff_col *col)
 {
-    return col->cls == FF_COL_HOT || col->cls == FF_COL_WARM;
+    return FF_COL_IS_HOT(col) || col->cls == FF_COL_WARM;
+}
+
+static bool pick_stamp(const struct ff_col *col)
+{
+    return col->cls == FF_COL_STAMP;
 }
 
 static bool pick_rest(const struct ff_col *col)
@@ -142,6 +147,7 @@ struct bulk {
     void **rows;
     size_t count;
     pick_fn *first, *second; /* which columns, in the statement's order */
+    void **befores;          /* of an update: the rows as they were; their stamps come last */
 };
 
 static bool has_form_for_one(ff_pg_verb verb)
@@ -149,26 +155,34 @@ static bool has_form_for_one(ff_pg_verb verb)
     return verb != FF_PG_SERIAL && verb != FF_PG_PURGE;
 }
 
+static void bind_picked(struct ff_pg_params *params, const struct bulk *bulk, pick_fn *pick,
+                        void **rows, bool one)
+{
+    const struct ff_table_info *const info = &ff_tables[bulk->table];
+
+    for (size_t i = 0; pick && i < info->col_count; i++)
+        if (!pick(&info->cols[i]))
+            continue;
+        else if (one)
+            ff_pg_bind_cell(params, &info->cols[i], rows[0]);
+        else
+            ff_pg_bind_column(params, &info->cols[i], rows, bulk->count);
+}
+
 /* One statement for many rows: one array per column. For one row: its values. */
 static void send_bulk(struct ff_pg_session *s, const struct bulk *bulk)
 {
-    const struct ff_table_info *const info = &ff_tables[bulk->table];
     const bool one = bulk->count == 1 && has_form_for_one(bulk->verb);
     const int statement = (one ? FF_PG_FIRST_ONE : FF_PG_FIRST_TABLE) +
                           (int)bulk->table * FF_PG_VERB_COUNT + (int)bulk->verb;
     struct ff_pg_params *const params = params_new(s);
-    pick_fn *const picks[] = {bulk->first, bulk->second};
 
     if (bulk->count == 0)
         return;
-    for (size_t pick = 0; pick < FF_ARRAY_LEN(picks) && picks[pick]; pick++)
-        for (size_t i = 0; i < info->col_count; i++)
-            if (!picks[pick](&info->cols[i]))
-                continue;
-            else if (one)
-                ff_pg_bind_cell(params, &info->cols[i], bulk->rows[0]);
-            else
-                ff_pg_bind_column(params, &info->cols[i], bulk->rows, bulk->count);
+    bind_picked(params, bulk, bulk->first, bulk->rows, one);
+    bind_picked(params, bulk, bulk->second, bulk->rows, one);
+    if (bulk->befores)
+        bind_picked(params, bulk, pick_stamp, bulk->befores, one);
     for (int i = 0; i < params->count; i++)
         s->sent_bytes += (size_t)params->lengths[i];
     ff_pg_link_send(&s->link, (struct ff_pg_step){bulk->kind, statement, bulk->table, NULL},
@@ -315,32 +329,35 @@ void ff_pg_send_settle(struct ff_pg_session *s)
     ff_pg_link_sync(&s->link);
 }
 
-/* One row of the marker, in a transaction of its own. */
-static void send_batch(struct ff_pg_session *s, int block, int64_t lock_wait_ms)
+/* Begins a transaction with something about the marker of the batch. */
+static void send_batch(struct ff_pg_session *s, ff_pg_step_kind kind, int block,
+                       int64_t lock_wait_ms)
 {
     const struct ff_value id = {.type = FF_VALUE_UUID, .as.uuid = s->call->batch_id};
 
     send_tuning(s);
     ff_pg_send_own(s, FF_PG_BEGIN);
     send_settings(s, lock_wait_ms);
-    if (FF_MUTANT(no_batch_marker) && s->call->kind == FF_CALL_LOAD)
+    if (FF_MUTANT(no_batch_marker) && s->call->kind != FF_CALL_RESOLVE)
         return;
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &id, 1, -1);
+    send_block(s, (struct ff_pg_step){kind, block, 0, NULL}, &id, 1, -1);
 }
 
-/* The marker of a load that was answered stands or falls with its transaction. So if it can be
- * inserted now the batch is gone for good, and nothing needs to be committed here: a lost answer to
- * such a commit would make the next resolve take our marker for the batch's own. */
+/* A batch whose marker is buried can never commit, also if all of it is still on its way. */
 void ff_pg_send_resolve(struct ff_pg_session *s)
 {
-    send_batch(s, FF_SQL_BATCH_MARK, RESOLVE_WAIT_MS);
-    ff_pg_send_own(s, FF_PG_ROLLBACK);
+    send_batch(s, FF_PG_STEP_DONE,
+               FF_MUTANT(lost_is_not_final) ? FF_SQL_BATCH_MARK : FF_SQL_BATCH_BURY,
+               RESOLVE_WAIT_MS);
+    if (FF_MUTANT(lost_is_not_final))
+        ff_pg_send_own(s, FF_PG_ROLLBACK);
+    ff_pg_send_commit(s);
 }
 
-/* The batch has committed here; has it where it must be replicated? */
+/* There is a marker: has the batch committed, and where it must be replicated, too? */
 void ff_pg_send_confirm(struct ff_pg_session *s)
 {
-    send_batch(s, FF_SQL_BATCH_CONFIRM, RESOLVE_WAIT_MS);
+    send_batch(s, FF_PG_STEP_HIT, FF_SQL_BATCH_CONFIRM, RESOLVE_WAIT_MS);
     ff_pg_send_commit(s);
 }
 
@@ -349,7 +366,7 @@ void ff_pg_send_load(struct ff_pg_session *s)
     const int64_t wait_ms = s->call->lock_wait_ms;
 
     /* Rows are skipped, but a key that somebody else is inserting is waited for by the save. */
-    send_batch(s, FF_SQL_BATCH_MARK, wait_ms > 0 ? wait_ms : FF_SAVE_LOCK_MS);
+    send_batch(s, FF_PG_STEP_DONE, FF_SQL_BATCH_MARK, wait_ms > 0 ? wait_ms : FF_SAVE_LOCK_MS);
     forget_all(s->call->rows, true);
     send_rows(s, true);
     send_block(s, (struct ff_pg_step){FF_PG_STEP_CLOCK, FF_SQL_CLOCK, 0, NULL}, NULL, 0, -1);
@@ -384,20 +401,32 @@ bool ff_pg_send_missing(struct ff_pg_session *s)
 /* ---------------------------------------------------------------------------------------------
  * Saving */
 
+static void *row_before(void *row)
+{
+    const struct ff_row *const head = row;
+
+    return head->before ? head->before : row;
+}
+
 /* Rows in which a warm column has changed go after the others, in a statement of their own. */
 static void send_updates(struct ff_pg_session *s, struct bulk all)
 {
-    void **const rows = ff_arena_array(s->call->rows->arena, all.count, sizeof *rows);
+    struct ff_arena *const arena = s->call->rows->arena;
+    void **const rows = ff_arena_array(arena, all.count, sizeof *rows);
+    void **const befores = ff_arena_array(arena, all.count, sizeof *befores);
     struct bulk part = all;
 
-    for (int rewritten = 0; rows && rewritten <= 1; rewritten++) {
+    for (int rewritten = 0; rows && befores && rewritten <= 1; rewritten++) {
         part.rows = rows;
+        part.befores = befores;
         part.count = 0;
         part.verb = rewritten ? FF_PG_REWRITE : FF_PG_UPDATE;
         part.second = rewritten ? pick_hot_or_warm : pick_hot;
         for (size_t i = 0; i < all.count; i++)
-            if (ff_row_is_rewritten(all.rows[i]) == (bool)rewritten)
+            if (ff_row_is_rewritten(all.rows[i]) == (bool)rewritten) {
+                befores[part.count] = row_before(all.rows[i]);
                 rows[part.count++] = all.rows[i];
+            }
         send_bulk(s, &part);
     }
 }
@@ -465,6 +494,27 @@ static void send_events(struct ff_pg_session *s)
         send_bulk(s, &bulk);
 }
 
+/* Lanes in which work was handed out without a look must not be paused. */
+static void send_lanes(struct ff_pg_session *s)
+{
+    const struct ff_rowset *const rows = s->call->rows;
+    struct ff_value lanes = {.type = FF_VALUE_TEXTS};
+    struct ff_str *names = NULL;
+
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        lanes.count += entry->assumed;
+    if (lanes.count > 0)
+        names = ff_arena_array(rows->arena, lanes.count, sizeof *names);
+    if (!names || FF_MUTANT(lanes_unproved))
+        return; /* nothing is assumed, or the arena has failed */
+    lanes.as.strs = names;
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        if (entry->assumed)
+            *names++ = ((const struct ff_lane *)entry->row)->lane;
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LANES_ARE_OPEN, 0, NULL}, &lanes, 1,
+               -1);
+}
+
 void ff_pg_send_commit(struct ff_pg_session *s)
 {
     s->commit_queued = true;
@@ -477,6 +527,9 @@ bool ff_pg_send_save(struct ff_pg_session *s)
 {
     const struct ff_pg_step save = {.kind = FF_PG_STEP_DONE};
 
+    if (s->call->begins)
+        send_batch(s, FF_PG_STEP_DONE, FF_SQL_BATCH_MARK, FF_SAVE_LOCK_MS);
+    send_lanes(s);
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         if (ff_tables[table].flavour != FF_FLAVOUR_LOG)
             send_changes(s, (ff_table)table);

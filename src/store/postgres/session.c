@@ -169,9 +169,9 @@ static void round_over(struct ff_pg_session *s)
         settle(call->rows);
         break;
     case FF_CALL_RESOLVE:
-        call->committed = s->round == FF_PG_ROUND_CONFIRM;
-        if (call->committed && (s->link.warned || !s->committed)) {
-            end(s, FF_CALLED_RERUN, "01000", "replication of the batch is not confirmed");
+        call->committed = s->round == FF_PG_ROUND_CONFIRM && s->hit;
+        if (s->link.warned || !s->committed) {
+            end(s, FF_CALLED_RERUN, "01000", "replication of the answer is not confirmed");
             return;
         }
         break;
@@ -188,7 +188,7 @@ static void begin(struct ff_pg_session *s)
     struct ff_call *const call = s->call;
 
     s->round = FF_PG_ROUND_MAIN;
-    s->commit_queued = s->committed = false;
+    s->commit_queued = s->committed = s->hit = false;
     s->sent_bytes = 0;
     ff_pg_link_begin(&s->link);
     switch (call->kind) {
@@ -210,7 +210,7 @@ static void begin(struct ff_pg_session *s)
         break;
     case FF_CALL_RESOLVE:
         ff_pg_send_resolve(s);
-        break;
+        return;
     case FF_CALL_READ:
         ff_pg_send_read(s);
         break;
@@ -221,8 +221,8 @@ static void begin(struct ff_pg_session *s)
 static void pg_start(struct ff_session *session, struct ff_call *call)
 {
     struct ff_pg_session *const s = self(session);
-    const bool needs_transaction =
-        call->kind == FF_CALL_MORE || call->kind == FF_CALL_SAVE || call->kind == FF_CALL_ROLLBACK;
+    const bool needs_transaction = call->kind == FF_CALL_MORE || call->kind == FF_CALL_ROLLBACK ||
+                                   (call->kind == FF_CALL_SAVE && !call->begins);
 
     s->call = call;
     call->outcome = FF_CALLED_OK;

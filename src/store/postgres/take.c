@@ -131,6 +131,9 @@ bool ff_pg_take(void *ctx, const struct ff_pg_step *step, PGresult *result)
         /* If this cannot be read the COMMIT is still on its way: never a failure. */
         (void)take_numbers(result, &s->call->last_event_id);
         return true;
+    case FF_PG_STEP_HIT:
+        s->hit = !strcmp(PQcmdTuples(result), "1");
+        return true;
     case FF_PG_STEP_COMMIT:
         /* In an aborted transaction COMMIT answers ROLLBACK, with success. */
         s->committed = !strcmp(PQcmdStatus(result), "COMMIT") || FF_MUTANT(commit_tag_unread);

@@ -4,11 +4,12 @@
 -- in:   batch_id:uuid
 -- out:  none
 -- writes
--- note: Changes nothing but writes the log: its commit waits for the synchronous standbys, and with
---       it the commit of the batch is there too.
+-- note: Finds the marker of a batch that has committed, not one that was buried. Changes nothing
+--       but writes the log: its commit waits for the synchronous standbys, and with it the commit
+--       of the batch is there too.
 -- postgres:
 -- SQLite writes no marker.
-UPDATE ff_batch SET at_ms = at_ms WHERE batch_id = :batch_id;
+UPDATE ff_batch SET at_ms = at_ms WHERE batch_id = :batch_id AND at_ms >= 0;
 
 -- name: sessions_reap
 -- in:   stuck_ms:i64

@@ -3,10 +3,11 @@
 -- name: prune_batches
 -- in:   cutoff_ms:i64 limit:i64
 -- out:  row:marker
--- note: Markers older than any batch whose commit may still be in doubt. Nothing on SQLite.
+-- note: Markers older than any batch whose commit may still be in doubt, buried ones (their time is
+--       negative) too. Nothing on SQLite.
 SELECT {{marker.columns}}
   FROM ff_batch
- WHERE at_ms < :cutoff_ms
+ WHERE at_ms < :cutoff_ms AND at_ms > -:cutoff_ms
  ORDER BY at_ms
  LIMIT :limit
  {{lock_skip}};

@@ -67,6 +67,25 @@ UPDATE ff_clock SET now_ms = max(now_ms, :now_ms);
 -- SQLite writes no marker: its commit is known in process.
 INSERT INTO ff_batch (batch_id, at_ms) VALUES (:batch_id, {{now_ms}});
 
+-- name: batch_bury
+-- in:   batch_id:uuid
+-- out:  none
+-- writes
+-- note: Committed, nobody can commit that batch any more: its own marker would be a duplicate. The
+--       negative time tells it from one.
+-- postgres:
+-- SQLite writes no marker.
+INSERT INTO ff_batch (batch_id, at_ms) VALUES (:batch_id, -{{now_ms}});
+
+-- name: lanes_are_open
+-- in:   lanes:text[]
+-- out:  cells yes:i64
+-- note: Fails (divides by zero) if one of them is paused: the batch has handed work out in all of
+--       them without having looked.
+-- postgres:
+-- SQLite always looks.
+SELECT 1::int8 / (count(*) = 0)::int AS yes FROM ff_lane WHERE lane {{any:lanes}} AND paused <> 0;
+
 -- name: log_lock_shared
 -- in:   key:i64
 -- out:  none

@@ -25,7 +25,7 @@ static bool col_travels(const struct ff_col *col, int statement, ff_flavour flav
 {
     switch (statement) {
     case STMT_UPDATE:
-        return col->cls == FF_COL_KEY || col->cls == FF_COL_HOT;
+        return col->cls == FF_COL_KEY || FF_COL_IS_HOT(col);
     case STMT_REWRITE:
         return col->cls != FF_COL_ONCE;
     case STMT_REMOVE:

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * assume.c -- what a batch relies on without having looked.
+ *
+ * Tests: see assume.h. */
+#include "engine/assume.h"
+
+#include "base/limits.h"
+#include "engine/engine-int.h"
+
+#include "base/banned.h"
+
+#define LANES_DOUBTED_MS 1000 /* one was paused: look for so long */
+
+static bool is_lane_to_assume(const struct ff_engine *engine, const struct ff_entry *entry)
+{
+    return entry->table == FF_TABLE_LANE && entry->want == FF_WANT_READ &&
+           atomic_load(&engine->lanes_doubted_until_mono_ms) < ff_engine_mono_ms(engine);
+}
+
+static bool may_assume(const struct ff_job *job)
+{
+    return (job->type->flags & FF_OPF_LEASED) != 0;
+}
+
+/* Rows that a job needs as they are, others must take so, too. */
+static void mark_needed(struct ff_batch *batch)
+{
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        const struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        for (size_t i = job->want_from; i < job->want_to && !may_assume(job); i++)
+            batch->rows.wants[i]->needed = true;
+    }
+}
+
+static void recall(struct ff_engine *engine, struct ff_batch *batch)
+{
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        const struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        for (size_t i = job->want_from; i < job->want_to && may_assume(job); i++) {
+            struct ff_entry *const entry = batch->rows.wants[i];
+
+            if (entry->table == FF_TABLE_EXECUTION && entry->want == FF_WANT_LOCK &&
+                entry->found == FF_FOUND_UNASKED && !entry->needed)
+                batch->assumes |= ff_known_recall(&engine->known, &batch->rows, entry);
+        }
+    }
+}
+
+static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_batch *batch)
+{
+    for (int table = 0; table < FF_TABLE_COUNT; table++)
+        for (const struct ff_entry *entry = batch->rows.entries[table]; entry; entry = entry->next)
+            if (entry->found == FF_FOUND_UNASKED && !is_lane_to_assume(engine, entry))
+                return false;
+    return !batch->rows.scans;
+}
+
+static bool knows_the_time(struct ff_engine *engine)
+{
+    bool knows;
+
+    pthread_mutex_lock(&engine->lock);
+    knows = engine->contact.known &&
+            ff_engine_mono_ms(engine) - engine->contact.last_mono_ms < FF_CONTACT_GAP_MS;
+    pthread_mutex_unlock(&engine->lock);
+    return knows;
+}
+
+bool ff_assume(struct ff_engine *engine, struct ff_batch *batch)
+{
+    if (!engine->options.assumes || !engine->store->facts.proves)
+        return false;
+    mark_needed(batch);
+    recall(engine, batch);
+    if (batch->arena.failed || !asks_for_nothing(engine, batch) || !knows_the_time(engine))
+        return false;
+    for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        if (entry->found == FF_FOUND_UNASKED)
+            ff_rowset_assume(&batch->rows, entry, NULL);
+    batch->assumes = batch->unloaded = true;
+    return true;
+}
+
+void ff_assume_decided(struct ff_engine *engine, struct ff_batch *batch)
+{
+    if (batch->assumes)
+        ff_known_forget(&engine->known, &batch->rows, false);
+}
+
+static bool assumes_lanes(const struct ff_batch *batch)
+{
+    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry;
+         entry = entry->next)
+        if (entry->assumed)
+            return true;
+    return false;
+}
+
+bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch)
+{
+    if (!batch->assumes)
+        return false;
+    engine->stats.disproved++;
+    ff_known_forget(&engine->known, &batch->rows, true);
+    if (assumes_lanes(batch))
+        atomic_store(&engine->lanes_doubted_until_mono_ms,
+                     ff_engine_mono_ms(engine) + LANES_DOUBTED_MS);
+    return true;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * proof.c -- a save proves what was assumed, or applies nothing. */
+#include "store_ring.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static struct ff_store *store;
+static struct ff_session *one;
+static struct batch a, b;
+
+static bool given_session(void)
+{
+    store = store_open("");
+    one = session_open(store);
+    batch_init(&a);
+    batch_init(&b);
+    return one && store->facts.proves;
+}
+
+static void leave(void)
+{
+    batch_done(&a);
+    batch_done(&b);
+    if (one)
+        one->ops->free(one);
+    ff_store_free(store);
+    one = NULL;
+}
+
+#define WITH_SESSION(name)                                                                         \
+    static void name##_body(void);                                                                 \
+    static void name(void)                                                                         \
+    {                                                                                              \
+        if (given_session())                                                                       \
+            name##_body();                                                                         \
+        else                                                                                       \
+            check_failed(__FILE__, __LINE__, "store opens");                                       \
+        leave();                                                                                   \
+    }                                                                                              \
+    static void name##_body(void)
+
+/* Everything in one round trip. */
+static ff_called save_alone(struct batch *batch)
+{
+    ff_called outcome;
+
+    batch->call.begins = true;
+    outcome = batch_call(batch, one, FF_CALL_SAVE);
+    batch->call.begins = false;
+    return outcome;
+}
+
+static void renew(struct batch *batch)
+{
+    batch_done(batch);
+    batch_init(batch);
+}
+
+static ff_called given_execution(uint32_t nth)
+{
+    ff_rowset_op_begin(&a.rows, 1);
+    (void)new_execution(&a, nth);
+    return save_alone(&a);
+}
+
+/* Somebody believes the execution to be at this version, and ends it. */
+static ff_called when_assumed(uint32_t nth, int64_t version, int64_t lease_expires_at_ms)
+{
+    struct ff_execution assumed;
+    struct ff_entry *entry;
+
+    renew(&b);
+    ff_rowset_op_begin(&b.rows, 1);
+    assumed = *new_execution(&b, nth); /* for its columns only */
+    renew(&b);
+    entry = ff_rowset_want(&b.rows, FF_TABLE_EXECUTION, &assumed, FF_WANT_LOCK);
+    assumed.head = (struct ff_row){.table = FF_TABLE_EXECUTION};
+    assumed.version = version;
+    assumed.lease_expires_at_ms = lease_expires_at_ms;
+    ff_rowset_assume(&b.rows, entry, &assumed);
+    ff_rowset_op_begin(&b.rows, 1);
+    ff_rowset_edit(&b.rows, entry->row);
+    ((struct ff_execution *)entry->row)->version = version + 1;
+    ((struct ff_execution *)entry->row)->priority = 5; /* warm */
+    return save_alone(&b);
+}
+
+static bool stands(uint32_t nth, int64_t version)
+{
+    return disturb(
+               "SELECT count(*) FROM %s.ff_execution WHERE version = %lld AND created_at_ms = %u",
+               test_schema(), (long long)version, 1000 + nth) == 1;
+}
+
+WITH_SESSION(save_alone_is_marked)
+{
+    CHECK(given_execution(1) == FF_CALLED_OK);
+    CHECK(stands(1, 1));
+    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && a.call.committed);
+}
+
+WITH_SESSION(what_is_true_is_saved)
+{
+    CHECK(given_execution(1) == FF_CALLED_OK);
+    CHECK(when_assumed(1, 1, FF_NULL64) == FF_CALLED_OK);
+    CHECK(stands(1, 2));
+}
+
+WITH_SESSION(what_is_not_true_is_not)
+{
+    CHECK(given_execution(1) == FF_CALLED_OK);
+    CHECK(when_assumed(1, 2, FF_NULL64) == FF_CALLED_OP);
+    CHECK(when_assumed(1, 1, 12345) == FF_CALLED_OP); /* renewed since, or never */
+    CHECK(when_assumed(2, 1, FF_NULL64) == FF_CALLED_OP);
+    CHECK(stands(1, 1));
+    CHECK(batch_call(&b, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !b.call.committed);
+}
+
+WITH_SESSION(held_row_is_waited_for)
+{
+    CHECK(given_execution(1) == FF_CALLED_OK);
+    (void)disturb("BEGIN");
+    (void)disturb("UPDATE %s.ff_execution SET priority = 1", test_schema());
+    CHECK(when_assumed(1, 1, FF_NULL64) == FF_CALLED_HELD);
+    (void)disturb("ROLLBACK");
+    CHECK(when_assumed(1, 1, FF_NULL64) == FF_CALLED_OK);
+}
+
+/* Work was handed out in two lanes that nobody has looked at. */
+static ff_called when_lanes_are_assumed(uint32_t nth)
+{
+    static const char *const names[] = {"open", "main"};
+
+    renew(&b);
+    for (size_t i = 0; i < 2; i++) {
+        const struct ff_lane key = {.lane = ff_str_of(names[i])};
+
+        ff_rowset_assume(&b.rows, ff_rowset_want(&b.rows, FF_TABLE_LANE, &key, FF_WANT_READ), NULL);
+    }
+    ff_rowset_op_begin(&b.rows, 1);
+    (void)new_execution(&b, nth);
+    return save_alone(&b);
+}
+
+WITH_SESSION(paused_lane_is_seen)
+{
+    CHECK(when_lanes_are_assumed(1) == FF_CALLED_OK);
+    (void)disturb("INSERT INTO %s.ff_lane VALUES ('main', 1, NULL, 0), ('other', 1, NULL, 0)",
+                  test_schema());
+    CHECK(when_lanes_are_assumed(2) == FF_CALLED_OP);
+    (void)disturb("UPDATE %s.ff_lane SET paused = 0 WHERE lane = 'main'", test_schema());
+    CHECK(when_lanes_are_assumed(2) == FF_CALLED_OK);
+    CHECK(stands(1, 1) && stands(2, 1));
+}
+
+/* A save that is still on its way when it is asked about never arrives. */
+WITH_SESSION(buried_batch_never_commits)
+{
+    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
+    CHECK(given_execution(1) == FF_CALLED_RERUN);
+    CHECK(!strcmp(a.call.sqlstate, "23505") && !stands(1, 1));
+    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
+}
+
+const struct test proof_tests[] = {
+    {"proof__save_alone_is_marked", save_alone_is_marked},
+    {"proof__what_is_true_is_saved", what_is_true_is_saved},
+    {"proof__what_is_not_true_is_not", what_is_not_true_is_not},
+    {"proof__held_row_is_waited_for", held_row_is_waited_for},
+    {"proof__paused_lane_is_seen", paused_lane_is_seen},
+    {"proof__buried_batch_never_commits", buried_batch_never_commits},
+    {NULL, NULL},
+};

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_known.c -- rows that run are remembered as they were saved, and nothing else is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/known.h"
+#include "model/states.h"
+
+static struct ff_known known;
+static struct ff_arena arena;
+static struct ff_rowset rows;
+
+static void next_batch(void)
+{
+    ff_rowset_init(&rows, &arena);
+    ff_rowset_op_begin(&rows, 1);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    ff_arena_init(&arena, 4096, 1 << 24);
+    ff_known_init(&known);
+    next_batch();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ff_known_done(&known);
+    ff_arena_done(&arena);
+    return 0;
+}
+
+static struct ff_execution key_of(uint32_t nth)
+{
+    struct ff_execution key = {.partition_key = (int32_t)(nth % 256)};
+
+    key.execution_id.b[0] = (uint8_t)nth;
+    key.execution_id.b[1] = (uint8_t)(nth >> 8);
+    key.execution_id.b[15] = 1;
+    return key;
+}
+
+/* A batch has left it in this state. */
+static void given_saved(uint32_t nth, ff_state state, int64_t version)
+{
+    const struct ff_execution key = key_of(nth);
+    struct ff_execution *row;
+
+    next_batch();
+    row = ff_rowset_insert(&rows, FF_TABLE_EXECUTION, &key);
+    row->lane = FF_STR("lane");
+    row->kind = FF_STR("");
+    row->input = FF_STR("{\"a\": 1}");
+    row->state = (int32_t)state;
+    row->version = version;
+    ff_known_learn(&known, &rows);
+}
+
+static struct ff_entry *when_wanted(uint32_t nth)
+{
+    const struct ff_execution key = key_of(nth);
+
+    next_batch();
+    return ff_rowset_want(&rows, FF_TABLE_EXECUTION, &key, FF_WANT_LOCK);
+}
+
+static bool is_known(uint32_t nth)
+{
+    return ff_known_recall(&known, &rows, when_wanted(nth));
+}
+
+static void test_known__what_runs_comes_back_as_it_was_saved(void **state)
+{
+    const struct ff_execution *row;
+    struct ff_entry *entry;
+
+    (void)state;
+    given_saved(7, FF_STATE_ACTIVE, 3);
+    entry = when_wanted(7);
+    assert_true(ff_known_recall(&known, &rows, entry));
+    row = entry->row;
+    assert_int_equal(entry->found, FF_FOUND_ROW);
+    assert_true(entry->assumed && rows.assumes);
+    assert_ptr_equal(row->head.entry, entry);
+    assert_int_equal(row->head.op, 0);
+    assert_false(row->head.is_new || row->head.is_dirty);
+    assert_int_equal(row->version, 3);
+    assert_true(ff_str_eq(row->lane, FF_STR("lane")));
+    assert_true(ff_str_eq(row->input, FF_STR("{\"a\": 1}")));
+    assert_true(row->kind.ptr && row->kind.len == 0);
+    assert_true(ff_str_is_null(row->node));
+}
+
+static void test_known__the_last_save_counts(void **state)
+{
+    struct ff_entry *entry;
+
+    (void)state;
+    given_saved(7, FF_STATE_ACTIVE, 3);
+    given_saved(7, FF_STATE_ACTIVE, 4);
+    entry = when_wanted(7);
+    assert_true(ff_known_recall(&known, &rows, entry));
+    assert_int_equal(((const struct ff_execution *)entry->row)->version, 4);
+    given_saved(7, FF_STATE_SUCCESS, 5);
+    assert_false(is_known(7));
+}
+
+static void test_known__what_does_not_run_is_not_kept(void **state)
+{
+    (void)state;
+    given_saved(7, FF_STATE_READY_FIRST, 1);
+    assert_false(is_known(7));
+    assert_false(is_known(8));
+}
+
+static void test_known__what_was_not_proved_is_forgotten(void **state)
+{
+    const struct ff_execution second = key_of(2);
+    struct ff_entry *entries[2];
+
+    (void)state;
+    given_saved(1, FF_STATE_ACTIVE, 1);
+    given_saved(2, FF_STATE_ACTIVE, 1);
+    entries[0] = when_wanted(1);
+    entries[1] = ff_rowset_want(&rows, FF_TABLE_EXECUTION, &second, FF_WANT_LOCK);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(ff_known_recall(&known, &rows, entries[i]));
+    ff_rowset_edit(&rows, entries[0]->row);
+    ff_known_forget(&known, &rows, false);
+    assert_true(is_known(1));
+    assert_false(is_known(2));
+    assert_true(ff_known_recall(&known, &rows, when_wanted(1)));
+    ff_known_forget(&known, &rows, true);
+    assert_false(is_known(1));
+}
+
+/* One slot may be shared: nobody is ever taken for another one. */
+static void test_known__room_is_bounded(void **state)
+{
+    const uint32_t many = 3 * FF_KNOWN_ROWS;
+    uint32_t found = 0;
+
+    (void)state;
+    for (uint32_t nth = 0; nth < many; nth++) {
+        given_saved(nth, FF_STATE_ACTIVE, nth + 1);
+        ff_arena_reset(&arena);
+    }
+    for (uint32_t nth = 0; nth < many; nth++) {
+        struct ff_entry *const entry = when_wanted(nth);
+
+        if (ff_known_recall(&known, &rows, entry)) {
+            assert_int_equal(((const struct ff_execution *)entry->row)->version, nth + 1);
+            found++;
+        }
+        ff_arena_reset(&arena);
+    }
+    assert_in_range(found, FF_KNOWN_ROWS / 2, FF_KNOWN_ROWS);
+    next_batch();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(test_known__##name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_runs_comes_back_as_it_was_saved),
+        TEST(the_last_save_counts),
+        TEST(what_does_not_run_is_not_kept),
+        TEST(what_was_not_proved_is_forgotten),
+        TEST(room_is_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
