@@ -196,10 +196,24 @@ static bool is_live(const struct ff_follow *follow)
            follow->at >= follow->tail->position;
 }
 
+/* It stands where only the lost copy had come. Right before the event nobody can have stood: who
+ * does has been told. */
 static bool is_reset_for(const struct ff_follow *follow, const struct ff_event *event)
 {
     return event->kind == FF_EVENT_LOG && event->type == FF_EVENT_LOG_RESET &&
-           event->num_a != FF_NULL64 && event->num_a < follow->at;
+           event->num_a != FF_NULL64 && event->num_a < follow->at &&
+           follow->at < event->event_id - 1;
+}
+
+/* What it missed, and the place behind that. False: there is no memory to tell. */
+static bool skip_to(struct ff_follow *follow, ff_notice notice, int64_t event_id)
+{
+    if (!push_notice(follow, notice, event_id)) {
+        ff_tail_rest(follow->tail);
+        return false;
+    }
+    follow->at = event_id;
+    return true;
 }
 
 static void is_full(struct ff_follow *follow)
@@ -215,10 +229,8 @@ static bool give(struct ff_follow *follow, const struct ff_event *event)
 
     if (event->event_id <= follow->at)
         return true;
-    if (is_reset_for(follow, event) && !push_notice(follow, FF_NOTICE_RESET, follow->at)) {
-        ff_tail_rest(follow->tail);
+    if (is_reset_for(follow, event) && !skip_to(follow, FF_NOTICE_RESET, event->event_id - 1))
         return false;
-    }
     if (ff_event_matches(&follow->match, event)) {
         if (!has_room(follow)) {
             is_full(follow);
@@ -313,13 +325,27 @@ void ff_follow_floor(struct ff_tail *tail)
     {
         struct ff_follow *const follow = follow_of(node);
 
-        if (!follow->started || follow->failed || follow->at >= tail->floor_id - 1)
-            continue;
-        if (push_notice(follow, FF_NOTICE_GAP, tail->floor_id - 1))
-            follow->at = tail->floor_id - 1;
-        else
-            ff_tail_rest(tail); /* the next page it cannot have tells it again */
+        if (follow->started && !follow->failed && follow->at < tail->floor_id - 1)
+            (void)skip_to(follow, FF_NOTICE_GAP, tail->floor_id - 1); /* or the next page does */
     }
+}
+
+bool ff_follow_back(struct ff_tail *tail)
+{
+    bool all = true;
+
+    FF_LIST_FOR_EACH(node, &tail->follows)
+    {
+        struct ff_follow *const follow = follow_of(node);
+
+        if (!follow->started || follow->failed || follow->at <= tail->horizon)
+            continue;
+        all &= skip_to(follow, FF_NOTICE_RESET, tail->horizon);
+        follow->goal = ff_min_i64(follow->goal, tail->horizon);
+        follow->taken_id = ff_min_i64(follow->taken_id, tail->horizon);
+        follow->before_id = ff_min_i64(follow->before_id, tail->horizon);
+    }
+    return all;
 }
 
 void ff_follow_close(struct ff_tail *tail)
@@ -360,9 +386,12 @@ struct ff_follow *ff_follow_next_lagging(struct ff_tail *tail)
     {
         struct ff_follow *const follow = follow_of(node);
 
-        if (!follow->started || follow->failed || follow->dropped || follow->at >= tail->position ||
-            !has_room_for_page(follow))
+        if (!follow->started || follow->failed || follow->dropped || follow->at >= tail->position)
             continue;
+        if (!has_room_for_page(follow)) {
+            is_full(follow);
+            continue;
+        }
         ff_list_remove(node); /* the others come first next time */
         ff_list_push_back(&tail->follows, node);
         return follow;

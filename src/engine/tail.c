@@ -9,7 +9,9 @@
  * those who held the lock have ended. A store that has no holders to tell commits in the order of
  * its ids.
  * What must stay true: nothing above the horizon is handed out; a wait or a follower that begins
- * now gets a head that was asked for later. Tests: tests/unit/test_tail.c, tests/events. */
+ * now gets a head that was asked for later; nobody stands above the highest id that was ever
+ * visible, because a server that crashes may give out again what nobody committed.
+ * Tests: tests/unit/test_tail.c, tests/events. */
 #include "engine/tail.h"
 
 #include <stdio.h>
@@ -131,7 +133,7 @@ void ff_tail_wake(struct ff_tail *tail)
 
 void ff_tail_seen(struct ff_tail *tail, int64_t event_id)
 {
-    if (event_id > atomic_load(&tail->head_id))
+    if (event_id != atomic_load(&tail->head_id))
         ff_tail_wake(tail);
 }
 
@@ -238,19 +240,59 @@ static void floor_moved(struct ff_tail *tail)
     ff_follow_floor(tail);
 }
 
+/* With the lock held. False: not everybody could be told. */
+static bool is_told_of_the_way_back(struct ff_tail *tail)
+{
+    if (!tail->back)
+        return true;
+    if (!ff_follow_back(tail))
+        return false;
+    tail->back = false;
+    tail->position = tail->horizon;
+    ff_end_waits_recheck(tail);
+    return true;
+}
+
 static void settle(struct ff_tail *tail, int64_t event_id, uint64_t poll)
 {
-    tail->horizon = ff_max_i64(tail->horizon, event_id);
-    tail->settled_poll = poll;
-    tail->ready = true;
-    tail->poll_pause_ms = POLL_MS;
+    event_id = ff_min_i64(event_id, ff_max_i64(tail->seen_id, tail->floor_id - 1));
     pthread_mutex_lock(&tail->lock);
-    if (!ff_tail_any_live(tail))
-        tail->position = ff_max_i64(tail->position, tail->horizon);
-    floor_moved(tail);
-    ff_follow_settle(tail);
-    ff_end_waits_settle(tail);
+    tail->horizon = ff_max_i64(tail->horizon, event_id);
+    tail->ready = is_told_of_the_way_back(tail);
+    if (tail->ready) {
+        tail->settled_poll = poll;
+        tail->poll_pause_ms = POLL_MS;
+        if (!ff_tail_any_live(tail))
+            tail->position = ff_max_i64(tail->position, tail->horizon);
+        floor_moved(tail);
+        ff_follow_settle(tail);
+        ff_end_waits_settle(tail);
+    }
     pthread_mutex_unlock(&tail->lock);
+}
+
+/* Who held the lock, and what was given out, is to be asked anew. */
+static void begin_anew(struct ff_tail *tail)
+{
+    tail->first_id = UNASKED;
+    tail->pending = tail->ready = false;
+    tail->next_poll_mono_ms = 0;
+}
+
+/* Ids that were visible have not been given out: somebody put an older copy in its place, under our
+ * feet. Where it is settled is found out as on a new connection. */
+static void ran_back(struct ff_tail *tail, int64_t given_id)
+{
+    ff_log(FF_LOG_ERROR, "engine",
+           "the log ends before what was read from it: an older copy was put back, see 'ff migrate "
+           "--restored' last_id=%lld read_id=%lld",
+           (long long)given_id, (long long)tail->seen_id);
+    tail->seen_id = 0;
+    pthread_mutex_lock(&tail->lock);
+    tail->horizon = 0;
+    tail->back = true;
+    pthread_mutex_unlock(&tail->lock);
+    begin_anew(tail);
 }
 
 static void head_ended(struct ff_tail *tail)
@@ -265,6 +307,11 @@ static void head_ended(struct ff_tail *tail)
     tail->given_id = given_id;
     tail->floor_id = floor_id == FF_NULL64 ? 1 : floor_id;
     atomic_store(&tail->head_id, head_id);
+    if (given_id < tail->seen_id) {
+        ran_back(tail, given_id);
+        return;
+    }
+    tail->seen_id = ff_max_i64(tail->seen_id, head_id);
     if (tail->first_id == UNASKED && !ff_str_is_null(holders)) {
         tail->first_id = given_id; /* who holds the lock is asked after that */
         tail->next_poll_mono_ms = 0;
@@ -364,9 +411,7 @@ static void lost(struct ff_tail *tail, int64_t mono_ms)
                tail->call.sqlstate, tail->call.error.message);
     tail->retry_at_mono_ms = tail->lost_once ? mono_ms + RECONNECT_MS : mono_ms;
     tail->lost_once = true;
-    tail->first_id = UNASKED;
-    tail->pending = tail->ready = false;
-    tail->next_poll_mono_ms = 0;
+    begin_anew(tail);
     pthread_mutex_lock(&tail->lock);
     tail->checking = NULL;
     ff_follow_lost(tail);

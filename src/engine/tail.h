@@ -59,6 +59,8 @@ struct ff_tail {
     bool page_live, lag_turn;
     bool ready;       /* a head has settled since the connection was made */
     int64_t first_id; /* given out when the connection was new; -1: not asked yet */
+    int64_t seen_id;  /* the highest id that was visible: committed, so never given out again */
+    bool back;        /* the log ends before that: it is another one */
     bool pending;     /* pending_id is settled once all of `holders` have ended */
     int64_t pending_id;
     uint64_t pending_poll;
@@ -74,7 +76,7 @@ void ff_tail_close(struct ff_tail *tail);
 
 /* The log has moved, or may have. Cheap while nobody follows. */
 void ff_tail_wake(struct ff_tail *tail);
-/* The pulse has seen this id. */
+/* The pulse has seen this as the highest id. */
 void ff_tail_seen(struct ff_tail *tail, int64_t event_id);
 bool ff_tail_followed(const struct ff_tail *tail);
 
@@ -107,6 +109,9 @@ void ff_follow_settle(struct ff_tail *tail);
 void ff_follow_lost(struct ff_tail *tail);
 /* Events below floor_id are gone: those who have not had them hear of it. */
 void ff_follow_floor(struct ff_tail *tail);
+/* The log is an older copy of itself: those above the horizon hear of it and stand there. False:
+ * there was no memory for all of them, ask again. */
+bool ff_follow_back(struct ff_tail *tail);
 void ff_follow_close(struct ff_tail *tail);
 /* Readers that do not take anything for long lose their buffer. Returns when to look again. */
 int64_t ff_follow_expire(struct ff_tail *tail, int64_t mono_ms);

@@ -281,12 +281,20 @@ void lx_write_reset(int64_t last_id)
 {
     struct ff_event *event;
 
+    lx.given_id += LX_JUMP;
     lx_begin(0);
     lx_commit(0);
     event = &lx.events[lx.given_id];
     event->kind = FF_EVENT_LOG;
     event->type = FF_EVENT_LOG_RESET;
     event->num_a = last_id;
+}
+
+void lx_run_back(int64_t last_id)
+{
+    for (int64_t id = last_id + 1; id <= lx.given_id; id++)
+        lx.visible[id] = false;
+    lx.given_id = last_id;
 }
 
 struct ff_followed lx_take(struct ff_follow *follow, size_t max)

@@ -15,6 +15,7 @@
 
 #define LX_EVENTS_MAX  8192
 #define LX_WRITERS_MAX 8
+#define LX_JUMP        90
 
 /* One log, its writers, and what the next call gets to hear. */
 struct lx {
@@ -52,8 +53,10 @@ void lx_begin(size_t writer); /* takes the next id */
 void lx_commit(size_t writer);
 void lx_roll_back(size_t writer);
 void lx_write_many(int count);
-/* The next id is a reset of the log that knows of `last_id`. */
+/* The log jumps; the next id is a reset that knows of `last_id`. */
 void lx_write_reset(int64_t last_id);
+/* An older copy takes its place, which ends here. */
+void lx_run_back(int64_t last_id);
 
 struct ff_followed lx_take(struct ff_follow *follow, size_t max);
 size_t lx_taken_count(struct ff_follow *follow, size_t max);

@@ -65,6 +65,45 @@ static void test_follow__reader_that_stopped_loses_its_buffer_with_a_notice(void
     assert_int_equal(got, 1500);
 }
 
+/* It was behind when it came, so it is never handed an event it has no room for. */
+static void test_follow__reader_that_never_began_loses_its_buffer_too(void **state)
+{
+    struct ff_follow *follow;
+    struct ff_followed notice;
+    size_t got = 0;
+
+    (void)state;
+    lx_write_many(3000);
+    follow = lx_follow_after(0);
+    lx_step(300);
+    lx.mono_ms += FF_FOLLOW_SLOW_MS;
+    lx_step(300);
+    notice = lx_take(follow, 10);
+    assert_int_equal(notice.notice, FF_NOTICE_DISCONNECTED);
+    assert_int_equal(notice.cursor, 0);
+    while (got < 3000) {
+        lx_step(20);
+        got += lx_taken_count(follow, 5000);
+    }
+    assert_int_equal(got, 3000);
+}
+
+/* One that takes something now and then is slow, and keeps what waits for it. */
+static void test_follow__reader_that_lags_and_takes_is_left_alone(void **state)
+{
+    struct ff_follow *follow;
+
+    (void)state;
+    lx_write_many(3000);
+    follow = lx_follow_after(0);
+    for (int64_t id = 1; id <= 10; id++) {
+        lx_step(300);
+        lx.mono_ms += FF_FOLLOW_SLOW_MS / 2;
+        lx_step(300);
+        assert_int_equal(lx_taken_count(follow, 1), 1);
+    }
+}
+
 /* --- without memory --- */
 
 /* However much there is: what could not be handed over whole stays where it is. */
@@ -192,7 +231,31 @@ static void test_follow__notice_that_cannot_be_kept_comes_later(void **state)
     lx_step(300);
     heap_ends(false);
     lx_step(300);
-    assert_string_equal(lx_taken(follow), "reset 11");
+    assert_string_equal(lx_taken(follow), "reset 101");
+}
+
+/* The log runs back, and there is no memory to say so. */
+static void test_follow__way_back_that_cannot_be_told_is_told_later(void **state)
+{
+    struct ff_follow *const follow = lx_given_live(), *const other = lx_given_live();
+
+    (void)state;
+    lx_write_many(10);
+    lx_step(300);
+    assert_int_equal(lx_taken_count(follow, 100), 10);
+    assert_int_equal(lx_taken_count(other, 100), 10);
+    heap_ends(true);
+    lx_run_back(4);
+    lx_step(3000);
+    heap_ends(false);
+    lx_write_many(2);
+    lx_step(3000);
+    assert_string_equal(lx_taken(follow), "reset");
+    assert_string_equal(lx_taken(other), "reset");
+    lx_write_many(1);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "7");
+    assert_string_equal(lx_taken(other), "7");
 }
 
 /* --- closing --- */
@@ -218,11 +281,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(buffer_is_bounded_and_nothing_is_lost),
         TEST(reader_that_stopped_loses_its_buffer_with_a_notice),
+        TEST(reader_that_never_began_loses_its_buffer_too),
+        TEST(reader_that_lags_and_takes_is_left_alone),
         TEST(take_without_memory_takes_nothing),
         TEST(what_is_given_back_comes_again),
         TEST(page_on_its_way_does_not_hide_what_was_given_back),
         TEST(event_that_cannot_be_kept_comes_later),
         TEST(notice_that_cannot_be_kept_comes_later),
+        TEST(way_back_that_cannot_be_told_is_told_later),
         TEST(follower_outlives_the_engine),
     };
 

@@ -123,6 +123,55 @@ static void test_tail__reconnect_begins_anew_and_tells(void **state)
     assert_string_equal(lx_taken(follow), "3 4");
 }
 
+/* What nobody has committed may be given out again after a crash: nobody may stand there. */
+static void test_tail__id_that_is_given_out_twice_is_not_missed(void **state)
+{
+    struct ff_follow *follow;
+
+    (void)state;
+    lx_write_many(3);
+    lx_begin(0); /* 4 */
+    follow = lx_follow_after(FF_AFTER_NOW);
+    lx_step(100);
+    lx_roll_back(0);
+    lx_step(100);
+    assert_true(lx_take(follow, 1).started);
+    lx_run_back(3); /* and the server comes back without having heard of 4 */
+    lx_write_many(1);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "4");
+}
+
+/* An older copy was put back, and nobody said so. Whoever has seen more hears of it, and misses
+ * nothing of what comes then. */
+static void test_tail__log_that_runs_back_is_told(void **state)
+{
+    struct ff_follow *const follow = lx_given_live(), *const lagging = lx_follow_after(2);
+    struct ff_followed notice;
+
+    (void)state;
+    lx_write_many(10);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "1 2 3 4 5 6 7 8 9 10");
+    assert_int_equal(lx_taken_count(lagging, 3), 3);
+    lx_run_back(6);
+    lx_begin(0); /* 7 */
+    lx_begin(1); /* 8 */
+    lx_commit(1);
+    lx_step(2000);
+    assert_string_equal(lx_taken(follow), ""); /* 7 may still come */
+    lx_commit(0);
+    lx_step(2000);
+    notice = lx_take(follow, 1);
+    assert_int_equal(notice.notice, FF_NOTICE_RESET);
+    assert_int_equal(notice.cursor, 8);
+    assert_string_equal(lx_taken(lagging), "6 7 8 9 10 reset"); /* had been given to it before */
+    lx_write_many(3);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "9 10 11");
+    assert_string_equal(lx_taken(lagging), "9 10 11");
+}
+
 /* --- where one begins --- */
 
 static ff_status refused(int64_t after, int64_t *ret_oldest)
@@ -184,17 +233,22 @@ static void test_tail__page_that_is_gone_is_not_taken_for_an_empty_one(void **st
 
 static void test_tail__cursor_of_a_lost_copy_hears_of_the_reset(void **state)
 {
-    struct ff_follow *inside, *before;
+    struct ff_follow *inside, *before, *told;
+    struct ff_followed notice;
 
     (void)state;
     lx_write_many(10);
-    lx.given_id = 100;
     lx_write_reset(10); /* the last id this copy knows; 11 to 100 may have been seen */
     inside = lx_follow_after(15);
     before = lx_follow_after(10);
     lx_step(100);
-    assert_string_equal(lx_taken(inside), "reset 101");
+    notice = lx_take(inside, 1);
+    assert_int_equal(notice.notice, FF_NOTICE_RESET);
+    assert_string_equal(lx_taken(inside), "101");
     assert_string_equal(lx_taken(before), "101");
+    told = lx_follow_after(notice.cursor); /* who goes on there has heard of it */
+    lx_step(100);
+    assert_string_equal(lx_taken(told), "101");
 }
 
 /* --- its thread --- */
@@ -335,6 +389,8 @@ int main(void)
         TEST(busy_writer_does_not_hold_up_itself),
         TEST(start_waits_for_those_who_were_there),
         TEST(reconnect_begins_anew_and_tells),
+        TEST(id_that_is_given_out_twice_is_not_missed),
+        TEST(log_that_runs_back_is_told),
         TEST(cursor_outside_of_what_is_kept_is_a_gap),
         TEST(what_retention_takes_from_a_follower_is_a_notice),
         TEST(page_that_is_gone_is_not_taken_for_an_empty_one),
