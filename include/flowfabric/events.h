@@ -33,20 +33,22 @@ struct ff_event_list {
     size_t count;
     struct ff_event_info *items; /* oldest first */
     char next_cursor[FF_CURSOR_BYTES];
+    const char *notice; /* of ff_events, in front of all of them: reset or gap (see ff_delivery) */
+    char notice_cursor[FF_CURSOR_BYTES]; /* where the log goes on behind it */
 };
 FF_API FF_MUST_CHECK ff_status ff_history(struct ff_client *client, const char *execution_id,
                                           const char *cursor, int32_t limit,
                                           struct ff_event_list *ret, struct ff_error *reterr);
 
-/* Start from ff_event_filter_init(). What is not given matches everything; an event that lacks what
- * is asked for never matches. */
+/* Start from ff_event_filter_init(). What is not given matches everything, an empty text is refused;
+ * an event that lacks what is asked for never matches. */
 struct ff_event_filter {
     size_t size;
     const char *const
         *kinds;        /* completion, lease, execution, operator, flow, worker, log, signal */
     size_t kind_count; /* 0: all */
     const char *ns, *instance_tag;        /* NULL: any */
-    int32_t partition_from, partition_to; /* both ends count; -1: any */
+    int32_t partition_from, partition_to; /* both ends count; -1: from the first, to the last one */
     const char *execution_id;             /* canonical, fp:N:<uuid> or bare; NULL: any */
     const char *flow_id;                  /* with the events of its members; NULL: any */
 };
@@ -54,8 +56,10 @@ FF_API void ff_event_filter_init(struct ff_event_filter *filter);
 
 /* One page of the log behind `after`: a cursor, "start" (the oldest event kept), or NULL or empty
  * (from now on). Waits up to wait_ms (at most 60,000) while there is none. next_cursor is always
- * set: events the filter leaves out are behind it too. FF_BAD_CURSOR: cannot be read. FF_GAP: older
- * than what is kept, or from a log that this one is not; reterr->oldest says where to begin. */
+ * set: events the filter leaves out are behind it too. Within a page nothing is missing: it ends
+ * where something does, and the next one says so, by its notice or by FF_GAP. FF_BAD_CURSOR: cannot
+ * be read. FF_GAP: older than what is kept, or from a log that this one is not; reterr->oldest says
+ * where to begin. */
 FF_API FF_MUST_CHECK ff_status ff_events(struct ff_client *client,
                                          const struct ff_event_filter *filter, const char *after,
                                          int32_t limit, int64_t wait_ms, struct ff_event_list *ret,

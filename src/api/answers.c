@@ -328,7 +328,8 @@ static const struct ff_field events_fields[] = {
     OBJECTS(ff_event_list, "events", items, count, event),
     CHARS(ff_event_list, "next_cursor", next_cursor),
     CHARS(ff_event_list, "cursor", next_cursor),
-    SEEN("notice", "in front of the events: reset or gap; null: nothing to say"),
+    F(ff_event_list, "notice", TEXT, notice),
+    CHARS(ff_event_list, "notice_cursor", notice_cursor),
 };
 const struct ff_shape ff_answer_events =
     FF_SHAPE(NULL, struct ff_event_list, events_fields, .init = NULL);

@@ -12,7 +12,11 @@
 
 #include <pthread.h>
 
-/* The filter as the engine wants it; its texts are borrowed from the caller's. */
+/* The filter as it counts, whoever asks the log: what is given is not empty, and of two partitions
+ * one given means from there on, or up to there. Texts are the caller's. */
+FF_MUST_CHECK ff_status ff_event_filter_read(const struct ff_event_filter *given,
+                                             struct ff_event_filter *ret, struct ff_error *reterr);
+/* The same as the engine wants it; its texts are borrowed from the caller's. */
 FF_MUST_CHECK ff_status ff_event_match_of(struct ff_client *client,
                                           const struct ff_event_filter *given,
                                           struct ff_event_match *ret, struct ff_error *reterr);
@@ -22,6 +26,22 @@ FF_MUST_CHECK ff_status ff_event_after_of(const char *text, int64_t *ret_after,
 /* What was taken, as callers see it. */
 FF_MUST_CHECK ff_status ff_event_infos(struct ff_arena *arena, const struct ff_followed *taken,
                                        struct ff_event_info **ret, struct ff_error *reterr);
+
+/* One page, from a follower that is given up afterwards. Within a page nothing is missing: a notice
+ * that something is (reset, gap) comes in front of it, or ends it, and then the next one finds it
+ * again. Other notices mean nothing to a page. */
+struct ff_event_page {
+    struct ff_follow *follow;
+    size_t limit;
+    struct ff_followed all; /* taken so far, and the notice in front of it */
+    int64_t notice_cursor;  /* where the log goes on behind that notice */
+};
+/* Room for the events, in this arena. */
+FF_MUST_CHECK ff_status ff_event_page_init(struct ff_event_page *page, struct ff_arena *arena,
+                                           int32_t limit, struct ff_error *reterr);
+/* Adds what has come. `ret_all`: nothing more belongs to it of what was there at the call. */
+FF_MUST_CHECK ff_status ff_event_page_gather(struct ff_event_page *page, struct ff_arena *arena,
+                                             bool *ret_all, struct ff_error *reterr);
 
 /* A follower somebody can wait for. */
 struct ff_reading {

@@ -108,7 +108,7 @@ static ff_status local_next(struct ff_subscription *base, size_t max, int64_t ti
             break;
     }
     *ret = (struct ff_delivery){.notice = ff_notice_name(taken.notice), .count = taken.count};
-    status = ff_event_infos(&memory->arena, &taken, &ret->items, reterr);
+    status = taken.count ? ff_event_infos(&memory->arena, &taken, &ret->items, reterr) : FF_OK;
     if (status != FF_OK) {
         ff_follow_give_back(reading->follow);
         *ret = (struct ff_delivery){0};

@@ -119,17 +119,16 @@ static void print_event(struct ff_cli *cli, const struct ff_event_info *event)
     (void)fputc('\n', cli->out);
 }
 
-static void print_notice(struct ff_cli *cli, const struct ff_delivery *delivery)
+static void print_notice(struct ff_cli *cli, const char *notice, const char *cursor)
 {
     if (ff_cli_has(cli, FF_OPT_JSON)) {
         struct ff_json_maker made = ff_json_make();
 
-        ff_json_put_text(&made, "notice", delivery->notice);
-        ff_json_put_text(&made, "cursor", delivery->cursor);
+        ff_json_put_text(&made, "notice", notice);
+        ff_json_put_text(&made, "cursor", cursor);
         (void)ff_cli_json(cli, ff_json_made(&made));
     } else {
-        (void)fprintf(cli->err, "ff: notice: %s, goes on behind %s\n", delivery->notice,
-                      delivery->cursor);
+        (void)fprintf(cli->err, "ff: notice: %s, goes on behind %s\n", notice, cursor);
     }
 }
 
@@ -159,6 +158,7 @@ static int print_log(struct ff_cli *cli, struct asked *asked)
     const char *const after = ff_cli_value(cli, FF_OPT_AFTER_EVENT);
     char cursor[FF_CURSOR_BYTES];
     int64_t left = asked->limit;
+    bool began = false;
 
     (void)snprintf(cursor, sizeof cursor, "%s", after ? after : "start");
     while (left > 0) {
@@ -168,10 +168,18 @@ static int print_log(struct ff_cli *cli, struct asked *asked)
             ff_events(cli->client, &asked->filter, cursor, (int32_t)ff_min_i64(left, FF_LIST_MAX),
                       0, &list, &error);
 
+        if (status == FF_GAP && began) { /* what comes next went while we were reading */
+            print_notice(cli, "gap", error.oldest);
+            (void)snprintf(cursor, sizeof cursor, "%s", error.oldest);
+            continue;
+        }
         if (status != FF_OK)
             return refused(cli, status, &error);
+        began = true;
+        if (list.notice)
+            print_notice(cli, list.notice, list.notice_cursor);
         (void)snprintf(cursor, sizeof cursor, "%s", list.next_cursor);
-        if (!list.count || !print_events(cli, list.items, list.count))
+        if ((!list.count && !list.notice) || !print_events(cli, list.items, list.count))
             break;
         left -= (int64_t)list.count;
     }
@@ -194,7 +202,7 @@ static int follow_log(struct ff_cli *cli, struct asked *asked)
         status = ff_subscription_next(subscription, (size_t)ff_min_i64(left, FF_EVENT_PAGE),
                                       FOLLOW_MS, &delivery, &error);
         if (status == FF_OK && delivery.notice)
-            print_notice(cli, &delivery);
+            print_notice(cli, delivery.notice, delivery.cursor);
         if (status == FF_OK && !print_events(cli, delivery.items, delivery.count))
             break;
         left -= (int64_t)delivery.count;

@@ -84,17 +84,14 @@ bool ff_request_await(struct ff_request *request, const char *id, bool is_flow, 
  */
 
 struct reading {
-    struct ff_follow *follow;
+    struct ff_event_page page; /* of a stream: its follower, and how much it takes first */
     bool is_sse;
-    size_t limit;
     int64_t until_mono_ms;
-    struct ff_followed
-        all; /* of a page: what has been taken so far, and the notice in front of it */
 };
 
 static void reading_drop(struct ff_request *request)
 {
-    ff_follow_free(((struct reading *)request->state)->follow);
+    ff_follow_free(((struct reading *)request->state)->page.follow);
 }
 
 static void events_ready(void *ctx)
@@ -114,21 +111,23 @@ static json_t *event_json(const void *item)
 
 static bool answer_page(struct ff_request *request)
 {
-    const struct reading *const reading = request->state;
-    struct ff_event_list list = {.count = reading->all.count};
+    const struct ff_event_page *const page = &((const struct reading *)request->state)->page;
+    struct ff_event_list list = {.count = page->all.count};
     struct ff_json_maker made = ff_json_make();
-    char cursor[FF_EVENT_CURSOR_BYTES];
+    char cursor[FF_EVENT_CURSOR_BYTES], notice_cursor[FF_EVENT_CURSOR_BYTES];
     struct ff_error error;
 
-    const ff_status status = ff_event_infos(&request->arena, &reading->all, &list.items, &error);
+    const ff_status status = ff_event_infos(&request->arena, &page->all, &list.items, &error);
     if (status != FF_OK) {
         json_decref(made.object);
         return ff_answer_error(request, status, &error);
     }
-    ff_event_cursor(reading->all.cursor, cursor);
+    ff_event_cursor(page->all.cursor, cursor);
+    ff_event_cursor(page->notice_cursor, notice_cursor);
     ff_json_put(&made, "events", FF_JSON_ARRAY(list.items, list.count, event_json));
     ff_json_put_text(&made, "cursor", cursor);
-    ff_json_put_text(&made, "notice", ff_notice_name(reading->all.notice));
+    ff_json_put_text(&made, "notice", ff_notice_name(page->all.notice));
+    ff_json_put_text(&made, "notice_cursor", page->all.notice ? notice_cursor : NULL);
     return ff_answer_json(request, 200, ff_json_made(&made));
 }
 
@@ -143,46 +142,22 @@ static bool log_is_away(struct ff_request *request)
     return ff_answer_fail(request, FF_UNAVAILABLE, NULL, "the log cannot be read in time");
 }
 
-/* Adds what has come to the page. */
-static ff_status gather(struct ff_request *request, bool *ret_all, struct ff_error *reterr)
-{
-    struct reading *const reading = request->state;
-    struct ff_followed taken;
-    bool ends = false;
-
-    do {
-        FF_TRY(ff_follow_take(reading->follow, &request->arena, reading->limit - reading->all.count,
-                              &taken, reterr));
-        if (taken.count)
-            memcpy(reading->all.items + reading->all.count, taken.items,
-                   taken.count * sizeof *taken.items);
-        reading->all.count += taken.count;
-        reading->all.cursor = taken.cursor;
-        /* Only in front: further on the page ends, and the next one begins with it. */
-        ends = taken.notice == FF_NOTICE_RESET || taken.notice == FF_NOTICE_GAP;
-        if (ends && !reading->all.count) {
-            reading->all.notice = taken.notice;
-            ends = false;
-        }
-    } while (taken.more && reading->all.count < reading->limit && !ends);
-    *ret_all = taken.caught_up || reading->all.count == reading->limit || ends;
-    return FF_OK;
-}
-
 static bool page_step(struct ff_request *request)
 {
     struct reading *const reading = request->state;
+    const struct ff_followed *const got = &reading->page.all;
     struct ff_server *const server = request->server;
     struct ff_error error;
     bool all = false;
 
     for (;;) {
-        const ff_status status = gather(request, &all, &error);
+        const ff_status status =
+            ff_event_page_gather(&reading->page, &request->arena, &all, &error);
         const int64_t now_ms = ff_server_mono_ms(server);
 
         if (status != FF_OK)
             return ff_answer_error(request, status, &error);
-        if (all && (reading->all.count || reading->all.notice || now_ms >= reading->until_mono_ms ||
+        if (all && (got->count || got->notice || now_ms >= reading->until_mono_ms ||
                     request->gone || server->draining))
             return answer_page(request);
         if (!all && now_ms >= reading->until_mono_ms + server->client->timeout_ms)
@@ -199,14 +174,14 @@ static bool page_step(struct ff_request *request)
 static bool stream_step(struct ff_request *request)
 {
     struct reading *const reading = request->state;
-    struct ff_follow *const follow = reading->follow;
+    struct ff_follow *const follow = reading->page.follow;
     struct ff_error error;
     struct ff_str text = {0};
     struct ff_followed taken;
     char cursor[19];
 
     for (;;) {
-        ff_status status = ff_follow_take(follow, &request->arena, reading->limit, &taken, &error);
+        ff_status status = ff_follow_take(follow, &request->arena, reading->page.limit, &taken, &error);
 
         if (status == FF_OK)
             status = ff_stream_text(&request->arena, &taken, &text, &error);
@@ -246,10 +221,8 @@ static ff_status follow(struct ff_request *request, const struct ff_event_query 
     if (status == FF_INVALID && request->token && request->token->namespace_count)
         return ff_fail(reterr, FF_NOT_FOUND, "no such execution or flow");
     FF_TRY(status);
-    reading->all.items =
-        ff_arena_array(&request->arena, reading->limit, sizeof *reading->all.items);
-    FF_TRY(ff_arena_check(&request->arena, reterr));
-    return ff_follow_new(client->engine, &in, &reading->follow, reterr);
+    FF_TRY(ff_event_page_init(&reading->page, &request->arena, query->limit, reterr));
+    return ff_follow_new(client->engine, &in, &reading->page.follow, reterr);
 }
 
 bool ff_handle_event_list(struct ff_request *request)
@@ -266,7 +239,6 @@ bool ff_handle_event_list(struct ff_request *request)
         !ff_request_namespace(request, query.filter.ns, &query.filter.ns))
         return true;
     reading->is_sse = accept && strstr(accept, "text/event-stream");
-    reading->limit = query.limit ? (size_t)query.limit : FF_LIST_DEFAULT;
     reading->until_mono_ms =
         ff_server_mono_ms(request->server) +
         (reading->is_sse ? request->server->client->timeout_ms : query.wait_ms);

@@ -7,6 +7,7 @@
  * Read first: src/remote/README.md. Tests: tests/conformance --store http,
  * tests/e2e/test_events.py.
  */
+#include "api/events.h"
 #include "api/subscription.h"
 #include "remote/remote-int.h"
 
@@ -48,14 +49,11 @@ static ff_status add_filter(struct ff_ask *ask, const struct ff_event_filter *fi
     struct ff_event_filter given;
     char partitions[32];
 
-    ff_event_filter_init(&given);
-    if (filter)
-        FF_TRY(ff_api_sized(&given, sizeof given, filter, filter->size, reterr));
+    FF_TRY(ff_event_filter_read(filter, &given, reterr));
     FF_TRY(add_kinds(ask, &given, reterr));
     (void)snprintf(partitions, sizeof partitions, "%d-%d", given.partition_from,
                    given.partition_to);
-    ff_ask_query(ask, "partition",
-                 given.partition_from < 0 && given.partition_to < 0 ? NULL : partitions);
+    ff_ask_query(ask, "partition", given.partition_from < 0 ? NULL : partitions);
     ff_ask_query(ask, "namespace", given.ns);
     ff_ask_query(ask, "instance_tag", given.instance_tag);
     ff_ask_query(ask, "execution_id", given.execution_id);
@@ -93,9 +91,8 @@ struct following {
     struct ff_client self; /* asks by itself: it may outlive the client it is of */
     char *path;            /* with the filter */
     bool has_query;
-    char after[FF_EVENT_CURSOR_BYTES];   /* a cursor, or "start" */
-    bool away;                           /* and that has been told */
-    char noticed[FF_EVENT_CURSOR_BYTES]; /* the notice in front of the page behind this was told */
+    char after[FF_EVENT_CURSOR_BYTES]; /* a cursor, or "start" */
+    bool away;                         /* and that has been told */
 };
 
 static void put_cursor(char out[FF_EVENT_CURSOR_BYTES], const char *cursor)
@@ -128,13 +125,16 @@ static const char *notice_of(const json_t *answer)
     return NULL;
 }
 
-static ff_status deliver_notice(struct following *following, const char *notice,
+/* `behind` NULL: it stays where it is. */
+static ff_status deliver_notice(struct following *following, const char *notice, const char *behind,
                                 struct ff_delivery *ret, struct ff_error *reterr)
 {
     struct ff_memory *const memory = ff_memory_new();
 
     if (!memory)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a delivery");
+    if (behind)
+        put_cursor(following->after, behind);
     *ret = (struct ff_delivery){.memory = memory, .notice = notice};
     put_cursor(ret->cursor, following->after);
     return FF_OK;
@@ -144,13 +144,12 @@ static ff_status deliver_page(struct following *following, struct ff_ask *ask,
                               struct ff_delivery *ret, struct ff_error *reterr)
 {
     const char *const notice = notice_of(ask->answer);
+    const char *const behind = json_string_value(json_object_get(ask->answer, "notice_cursor"));
     struct ff_event_list list;
 
     following->away = false;
-    if (notice && strcmp(following->noticed, following->after) != 0) {
-        put_cursor(following->noticed, following->after);
-        return deliver_notice(following, notice, ret, reterr);
-    }
+    if (notice && behind) /* what follows is asked for again, from there */
+        return deliver_notice(following, notice, behind, ret, reterr);
     FF_TRY(ff_ask_take(ask, &ff_answer_events, &list, reterr));
     put_cursor(following->after, list.next_cursor);
     *ret = (struct ff_delivery){.memory = list.memory, .count = list.count, .items = list.items};
@@ -164,8 +163,7 @@ static ff_status deliver_gap(struct following *following, const struct ff_error 
 {
     const bool is_other_log = strcmp(following->after, error->oldest) > 0;
 
-    put_cursor(following->after, error->oldest);
-    return deliver_notice(following, is_other_log ? "reset" : "gap", ret, reterr);
+    return deliver_notice(following, is_other_log ? "reset" : "gap", error->oldest, ret, reterr);
 }
 
 /* Whether it may be better next time, wherever the trouble is. */
@@ -228,10 +226,11 @@ static ff_status following_next(struct ff_subscription *base, size_t max, int64_
                 *reterr = error;
             return status;
         } else if (!following->away) {
+            FF_TRY(deliver_notice(following, "disconnected", NULL, ret, reterr));
             following->away = true;
-            return deliver_notice(following, "disconnected", ret, reterr);
+            return FF_OK;
         } else if (!left_ms) {
-            return deliver_notice(following, NULL, ret, reterr);
+            return deliver_notice(following, NULL, NULL, ret, reterr);
         } else {
             pause_ms(following, ff_min_i64(left_ms, AWAY_MS));
         }

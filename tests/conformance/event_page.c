@@ -89,8 +89,28 @@ FF_CONFORMANCE(event_page, bad_input_is_refused_by_name)
     filter.partition_from = 7;
     filter.partition_to = 6;
     EXPECT_REFUSED(t, FF_INVALID, "partition", when_paged(t, &filter, NULL, 0, 0));
+    filter = any_event();
+    filter.partition_from = -2;
+    EXPECT_REFUSED(t, FF_INVALID, "partition", when_paged(t, &filter, NULL, 0, 0));
     filter = events_of("nonsense");
     EXPECT_REFUSED(t, FF_INVALID, "execution_id", when_paged(t, &filter, NULL, 0, 0));
+}
+
+/* Whoever asks for nothing in particular by mistake must not be shown everything. */
+FF_CONFORMANCE(event_page, empty_filter_is_refused_by_name)
+{
+    struct ff_event_filter filter = events_of("");
+
+    EXPECT_REFUSED(t, FF_INVALID, "execution_id", when_paged(t, &filter, "start", 0, 0));
+    filter = any_event();
+    filter.flow_id = "";
+    EXPECT_REFUSED(t, FF_INVALID, "flow_id", when_paged(t, &filter, "start", 0, 0));
+    filter = any_event();
+    filter.ns = "";
+    EXPECT_REFUSED(t, FF_INVALID, "namespace", when_paged(t, &filter, "start", 0, 0));
+    filter = any_event();
+    filter.instance_tag = "";
+    EXPECT_REFUSED(t, FF_INVALID, "instance_tag", when_paged(t, &filter, "start", 0, 0));
 }
 
 FF_CONFORMANCE(event_page, cursor_of_another_log_is_a_gap)
@@ -146,6 +166,14 @@ FF_CONFORMANCE(event_page, filters_by_kind_partition_execution_and_flow)
     leases = page(t, &filter, "start", 100);
     EXPECT_INT(t, 1, (int64_t)leases->count);
     EXPECT_TEXT(t, held.lease_id, leases->items[0].lease_id);
+    filter.partition_to = -1; /* from there on */
+    EXPECT_INT(t, 1, (int64_t)page(t, &filter, "start", 100)->count);
+    filter.partition_to = partition;
+    filter.partition_from = -1; /* up to there */
+    EXPECT_INT(t, 1, (int64_t)page(t, &filter, "start", 100)->count);
+    filter.partition_to = partition > 0 ? partition - 1 : -1;
+    filter.partition_from = partition > 0 ? -1 : 1;
+    EXPECT_INT(t, 0, (int64_t)page(t, &filter, "start", 100)->count);
     filter.partition_from = partition + 1 < 256 ? partition + 1 : 0;
     filter.partition_to = filter.partition_from;
     EXPECT_INT(t, 0, (int64_t)page(t, &filter, "start", 100)->count);

@@ -66,8 +66,16 @@ FF_CONFORMANCE(event_retention, restored_log_jumps_and_says_so)
     EXPECT_INT(t, last, event->num_a);
     EXPECT(t, event->event_id >= last + INT64_C(4294967296));
     struct ff_subscription *const ahead = given_subscribed(t, NULL, beyond);
-    EXPECT_TEXT(t, "reset", next_delivery(t, ahead)->notice);
+    const struct ff_delivery *const notice = next_delivery(t, ahead);
+    EXPECT_TEXT(t, "reset", notice->notice);
     EXPECT_NEXT(t, ahead, "log.reset");
+    struct ff_subscription *const told = given_subscribed(t, NULL, notice->cursor);
+    EXPECT_NEXT(t, told, "log.reset");
+    const struct ff_event_list *const some = page(t, NULL, beyond, 10);
+    EXPECT_TEXT(t, "reset", some->notice);
+    EXPECT_TEXT(t, notice->cursor, some->notice_cursor);
+    EXPECT_INT(t, event->event_id, some->items[0].event_id);
+    EXPECT(t, !page(t, NULL, some->notice_cursor, 10)->notice);
     const struct held held = given_claimed(t);
     EXPECT_TEXT(t, held.id, next_event(t, ahead)->execution_id);
     EXPECT_TEXT(t, held.id, next_event(t, sub)->execution_id);

@@ -63,7 +63,7 @@ static void read_page(struct ff_read *read)
 {
     const int64_t after = read->params[0].as.i64, upto = read->params[1].as.i64;
 
-    if (lx.floor_next)
+    if (lx.floor_next && lx.floor_pages-- <= 0)
         lx.floor_id = lx.floor_next;
     read->rows = ff_arena_array(read->arena, FF_EVENT_PAGE, sizeof *read->rows);
     if (lx.floor_id > after + 1)
@@ -218,16 +218,28 @@ static void ready(void *ctx)
     lx_readies++;
 }
 
-struct ff_follow *lx_follow_after(int64_t after)
+static struct ff_follow *follow_as(int64_t after, uint32_t kinds)
 {
     const struct ff_follow_in in = {
-        .match = {.partition_from = -1, .partition_to = -1}, .after = after, .ready = ready};
+        .match = {.kinds = kinds, .partition_from = -1, .partition_to = -1},
+        .after = after,
+        .ready = ready};
     struct ff_follow *follow = NULL;
 
     assert_int_equal(ff_follow_new(lx_engine, &in, &follow, &lx_error), FF_OK);
     assert_in_range(follow_count, 0, FOLLOWS_MAX - 1);
     follows[follow_count++] = follow;
     return follow;
+}
+
+struct ff_follow *lx_follow_after(int64_t after)
+{
+    return follow_as(after, 0);
+}
+
+struct ff_follow *lx_follow_kind(int64_t after, int32_t kind)
+{
+    return follow_as(after, UINT32_C(1) << kind);
 }
 
 struct ff_follow *lx_given_live(void)

@@ -22,7 +22,8 @@ struct lx {
     struct ff_event events[LX_EVENTS_MAX]; /* [id]; kind 0: dead, or not there yet */
     bool visible[LX_EVENTS_MAX];
     int64_t given_id, floor_id;
-    int64_t floor_next;                 /* moves there right before the next page is read */
+    int64_t floor_next;                 /* moves there right before the next page is read, */
+    int floor_pages;                    /* or when so many more have been */
     int64_t writer_ids[LX_WRITERS_MAX]; /* > 0: holds the lock and has this id */
     bool holds[LX_WRITERS_MAX];
     int32_t turns[LX_WRITERS_MAX]; /* makes the names of transactions unique */
@@ -46,6 +47,7 @@ int lx_teardown(void **state);
 /* Time passes and the tailer does what it wants to do meanwhile. */
 void lx_step(int64_t ms);
 struct ff_follow *lx_follow_after(int64_t after);
+struct ff_follow *lx_follow_kind(int64_t after, int32_t kind); /* only events of this one */
 /* Follows from now on, and knows where that is. */
 struct ff_follow *lx_given_live(void);
 
