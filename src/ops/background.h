@@ -58,7 +58,7 @@ struct ff_retention_out {
 /* Where the event log begins. */
 struct ff_log_trim_in {
     int64_t limit;
-    struct ff_scan *scan, *newest, *hop;
+    struct ff_scan *scan, *stretches, *hop;
 };
 struct ff_log_trim_out {
     int64_t floor_id; /* 0: it has not moved */

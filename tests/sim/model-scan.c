@@ -230,7 +230,7 @@ static const struct scan_rule rules[] = {
     {FF_SQL_PRUNE_CLAIMS,         FF_TABLE_CLAIM,     fits_old_claim,   by_claim_time,  true},
     {FF_SQL_PRUNE_WORKERS,        FF_TABLE_WORKER,    fits_lost_worker, by_worker_time, true},
     {FF_SQL_LOG_TRIM_SCAN,        FF_TABLE_EVENT,     fits_nothing,     model_by_key,   true},
-    {FF_SQL_LOG_NEWEST,           FF_TABLE_EVENT,     fits_nothing,     model_by_key,   true},
+    {FF_SQL_LOG_STRETCHES,        FF_TABLE_EVENT,     fits_nothing,     model_by_key,   true},
     {FF_SQL_EXECUTION_TAGS,       FF_TABLE_TAG,       fits_tags,        model_by_key,   false},
 };
 // clang-format on

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "ops/ops-int.h"
@@ -28,7 +29,7 @@ struct fixture {
     struct ff_log_trim_out out;
     struct ff_event events[EVENTS];
     struct ff_outbox hop;
-    void *event_rows[EVENTS], *newest[1], *hops[1];
+    void *event_rows[EVENTS], *ends[EVENTS], *hops[1];
 };
 
 static void begin(struct fixture *f)
@@ -49,12 +50,13 @@ static void begin(struct fixture *f)
         f->events[i].at_ms = (i + 1) * 100;
         f->event_rows[i] = &f->events[i];
     }
-    f->newest[0] = &f->events[EVENTS - 1];
+    f->ends[0] = &f->events[EVENTS - 1];
+    f->ends[1] = &f->events[0];
     f->hops[0] = &f->hop;
     f->in.scan->rows = f->event_rows;
     f->in.scan->row_count = EVENTS;
-    f->in.newest->rows = f->newest;
-    f->in.newest->row_count = 1;
+    f->in.stretches->rows = f->ends;
+    f->in.stretches->row_count = 2;
     f->in.hop->rows = f->hops;
 }
 
@@ -108,6 +110,29 @@ static void test_trim__too_many_go(void **state)
     assert_int_equal(trimmed(&f), 7);
 }
 
+/* The log was restored twice: ids 1 to 4, one alone, and five more. What it jumped over does not
+ * count. */
+static void test_trim__jump_is_not_counted(void **state)
+{
+    static const int64_t keep_ids[] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 0, 0};
+
+    (void)state;
+    for (int64_t max = 1; max <= EVENTS; max++) {
+        struct fixture f;
+
+        begin(&f);
+        for (int i = 4; i < EVENTS; i++)
+            f.events[i].event_id += (i == 4 ? 1 : 2) * FF_LOG_JUMP;
+        f.ends[1] = &f.events[5];
+        f.ends[2] = &f.events[4];
+        f.ends[3] = &f.events[3];
+        f.ends[4] = &f.events[0];
+        f.in.stretches->row_count = 5;
+        f.settings.event_count_max = max;
+        assert_int_equal(trimmed(&f) % FF_LOG_JUMP, keep_ids[max]);
+    }
+}
+
 static void test_trim__never_past_an_undispatched_hop(void **state)
 {
     struct fixture f;
@@ -139,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_trim__old_events_go),
         cmocka_unit_test(test_trim__edge_of_the_age),
         cmocka_unit_test(test_trim__too_many_go),
+        cmocka_unit_test(test_trim__jump_is_not_counted),
         cmocka_unit_test(test_trim__never_past_an_undispatched_hop),
         cmocka_unit_test(test_trim__one_alone_has_nothing_before_it),
     };

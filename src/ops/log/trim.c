@@ -8,11 +8,14 @@
  * completion somebody may still want to look at. Tests: tests/unit/test_trim.c. */
 #include <inttypes.h>
 
+#include "base/limits.h"
 #include "base/macros.h"
 #include "ops/ops-int.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"
+
+#define STRETCH_ENDS_MAX 64 /* of a log that was restored more often more is kept */
 
 static struct ff_meta floor_key(void)
 {
@@ -23,7 +26,7 @@ void ff_log_trim_need(struct ff_work *work, struct ff_log_trim_in *in)
 {
     struct ff_value params[FF_SQL_LOG_TRIM_SCAN_PARAMS];
     const struct ff_in_log_trim_scan scan = {.floor_id = 0};
-    const struct ff_in_log_newest newest = {.limit = 1};
+    const struct ff_in_log_stretches stretches = {.limit = 0};
     const struct ff_in_hop_oldest hop = {.limit = 1};
     const struct ff_meta key = floor_key();
 
@@ -31,10 +34,34 @@ void ff_log_trim_need(struct ff_work *work, struct ff_log_trim_in *in)
     ff_in_log_trim_scan_values(&scan, params);
     in->scan =
         ff_work_scan(work, FF_SQL_LOG_TRIM_SCAN, params, FF_SQL_LOG_TRIM_SCAN_PARAMS, in->limit);
-    ff_in_log_newest_values(&newest, params);
-    in->newest = ff_work_scan(work, FF_SQL_LOG_NEWEST, params, FF_SQL_LOG_NEWEST_PARAMS, 1);
+    ff_in_log_stretches_values(&stretches, params);
+    in->stretches = ff_work_scan(work, FF_SQL_LOG_STRETCHES, params, FF_SQL_LOG_STRETCHES_PARAMS,
+                                 STRETCH_ENDS_MAX);
     ff_in_hop_oldest_values(&hop, params);
     in->hop = ff_work_scan(work, FF_SQL_HOP_OLDEST, params, FF_SQL_HOP_OLDEST_PARAMS, 1);
+}
+
+/* How many ids lie behind it. A restored log jumps: what it jumped over was never there. */
+static int64_t count_behind(const struct ff_scan *stretches, const struct ff_event *event)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < stretches->row_count; i++) {
+        const int64_t last_id = ((const struct ff_event *)stretches->rows[i])->event_id;
+        int64_t first_id = last_id;
+
+        if (i + 1 < stretches->row_count) {
+            const int64_t next_id = ((const struct ff_event *)stretches->rows[i + 1])->event_id;
+
+            if (next_id / FF_LOG_JUMP == last_id / FF_LOG_JUMP) {
+                first_id = next_id;
+                i++;
+            }
+        }
+        if (last_id > event->event_id)
+            count += last_id - ff_max_i64(first_id - 1, event->event_id);
+    }
+    return count;
 }
 
 static bool is_over(const struct ff_work *work, const struct ff_log_trim_in *in,
@@ -42,14 +69,13 @@ static bool is_over(const struct ff_work *work, const struct ff_log_trim_in *in,
 {
     const struct ff_settings *const settings = work->settings;
     const struct ff_outbox *const hop = in->hop->row_count ? in->hop->rows[0] : NULL;
-    const struct ff_event *const newest = in->newest->row_count ? in->newest->rows[0] : NULL;
 
     if (hop && event->at_ms >= hop->created_at_ms)
         return false;
     if (event->at_ms < work->now_ms - settings->event_retention_ms)
         return true;
-    return settings->event_count_max > 0 && newest &&
-           event->event_id <= newest->event_id - settings->event_count_max;
+    return settings->event_count_max > 0 &&
+           count_behind(in->stretches, event) >= settings->event_count_max;
 }
 
 ff_status ff_log_trim_apply(struct ff_work *work, struct ff_log_trim_in *in,

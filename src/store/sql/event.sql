@@ -120,10 +120,27 @@ SELECT {{event.columns:e}}
  ORDER BY e.event_id
  LIMIT :limit;
 
--- name: log_newest
+-- name: log_stretches
 -- in:   limit:i64
 -- out:  row:event
-SELECT {{event.columns}} FROM ff_event ORDER BY event_id DESC LIMIT :limit;
+-- note: How many events there are, without counting them: the first and the last one of every
+--       stretch, newest first. Only a log that was restored jumps, and always by 2^32 at least, so
+--       the ids of a stretch have the same upper half.
+WITH RECURSIVE stretch(first_id) AS (
+    SELECT min(event_id) FROM ff_event
+    UNION ALL
+    SELECT (SELECT min(e.event_id) FROM ff_event e
+             WHERE e.event_id >= (s.first_id / 4294967296 + 1) * 4294967296)
+      FROM stretch s WHERE s.first_id IS NOT NULL)
+SELECT {{event.columns:e}}
+  FROM ff_event e
+  JOIN (SELECT first_id AS event_id FROM stretch
+        UNION
+        SELECT (SELECT max(x.event_id) FROM ff_event x
+                 WHERE x.event_id < (t.first_id / 4294967296 + 1) * 4294967296) AS event_id
+          FROM stretch t) ends ON ends.event_id = e.event_id
+ ORDER BY e.event_id DESC
+ LIMIT :limit;
 
 -- name: log_trim
 -- in:   floor_id:i64
