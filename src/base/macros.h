@@ -7,6 +7,7 @@
 #ifndef FF_BASE_MACROS_H
 #define FF_BASE_MACROS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,6 +62,15 @@ static inline int64_t ff_min_i64(int64_t a, int64_t b)
 static inline int64_t ff_max_i64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/* A number that only rises, whoever writes it. */
+static inline void ff_raise_i64(_Atomic int64_t *at, int64_t value)
+{
+    int64_t now = atomic_load(at);
+
+    while (now < value && !atomic_compare_exchange_weak(at, &now, value))
+        ;
 }
 
 static inline size_t ff_min_size(size_t a, size_t b)

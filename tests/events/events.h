@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 extern const struct plain_case log_cases[], crowd_cases[], kept_cases[], story_cases[],
-    failover_cases[];
+    failover_cases[], restored_cases[];
 
 /* A list of event ids that grows. */
 struct ids {
@@ -28,9 +28,17 @@ void ids_read(struct test *t, struct other *other, const char *sql, struct ids *
 void expect_ids(struct test *t, const char *file, int line, const struct ids *want,
                 const struct ids *got);
 
+/* No number twice, in whatever order they came. */
+void expect_distinct(struct test *t, const struct ids *ids);
+
+/* Servers and poolers of a case alone. Runs tests/support/<tool>; its exit status. */
+int run_tool(const char *tool, const char *verb, const char *dir, const char *other);
+/* Is a submission accepted? While the server is away, or another one, it is refused. */
+bool is_served(struct test *t);
+#define JUMP INT64_C(4294967296) /* of a log that was restored */
+
 /* So many executions (a multiple of 500) that are cancelled: two events each. */
 void given_events(struct test *t, size_t executions);
-
 /* Takes everything that comes until it stands at `end` (a cursor); notices are counted. */
 struct tally {
     struct ids *ids;

@@ -12,34 +12,23 @@
 #include "base/banned.h"
 
 #define DIR_BYTES 64
-#define JUMP      INT64_C(4294967296)
 
 /* Two servers of this case alone. */
 struct servers {
-    char first[DIR_BYTES], second[DIR_BYTES];
+    char first[DIR_BYTES], second[DIR_BYTES], pooler[DIR_BYTES];
 };
 
 static int pg_private(const char *verb, const char *dir, const char *of)
 {
-    char self[512], command[1024];
-    const ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *at;
-
-    if (len <= 0)
-        return -1;
-    self[len] = '\0';
-    for (int i = 0; i < 4 && (at = strrchr(self, '/')); i++)
-        *at = '\0'; /* build/asan/tests/ff-events */
-    (void)snprintf(command, sizeof command,
-                   "%s/tests/support/pg-private %s %s %s >/dev/null 2>&1 </dev/null", self, verb,
-                   dir, of);
-    return system(command);
+    return run_tool("pg-private", verb, dir, of);
 }
 
 static void servers_stop(void *memory)
 {
     const struct servers *const servers = memory;
 
+    if (servers->pooler[0])
+        (void)run_tool("pgbouncer-private", "stop", servers->pooler, "");
     if (servers->first[0])
         (void)pg_private("stop", servers->first, "");
     if (servers->second[0])
@@ -67,24 +56,13 @@ static long number(PGconn *conn, const char *sql)
     return got;
 }
 
-/* While the server is away calls are refused: until one is not. */
-static bool is_served(struct test *t)
-{
-    const struct ff_submission s = submission();
-    struct ff_submitted made;
-
-    return ff_submit(t->client, &s, 1, &made, &t->err) == FF_OK && made.status == FF_OK;
-}
-
-static void given_servers(struct test *t, struct servers *servers, char *url, size_t url_bytes)
+static void given_servers(struct test *t, struct servers *servers)
 {
     (void)snprintf(servers->first, DIR_BYTES, "/tmp/ff-ev-a.%d", (int)getpid());
     (void)snprintf(servers->second, DIR_BYTES, "/tmp/ff-ev-b.%d", (int)getpid());
     if (pg_private("start", servers->first, "") != 0 ||
         pg_private("replica", servers->second, servers->first) != 0)
         FAIL(t, "cannot start two servers");
-    (void)snprintf(url, url_bytes, "postgres://postgres@/postgres?host=%s,%s&port=5432",
-                   servers->first, servers->second);
 }
 
 /* The second has everything so far, and nothing of what comes. */
@@ -102,66 +80,114 @@ static void when_cut_off(struct test *t, const struct servers *servers)
     PQfinish(second);
 }
 
-static int compare_ids(const void *a, const void *b)
+/* What follows a promotion: the subscriber, who has seen events the second server never will, hears
+ * of it and goes on; nothing is given out twice. */
+static void expect_promoted(struct test *t, const struct servers *servers,
+                            struct ff_subscription *sub, struct tally *tally)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const int64_t lost_id = tally->ids->items[tally->ids->count - 1];
+    char lost_cursor[FF_CURSOR_BYTES], sql[160];
+    struct ff_subscription *late;
+    PGconn *second;
 
-    return x < y ? -1 : x > y;
+    (void)snprintf(lost_cursor, sizeof lost_cursor, "%s", tally->cursor);
+    WAIT_UNTIL_FOR(t, is_served(t), 60000);
+    const struct held held = given_claimed_next(t);
+    EXPECT_OK(t, when_completed(t, &held, NULL));
+    take_until(t, sub, tally, log_end(t));
+    second = connected(t, servers->second);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM flowfabric.ff_event WHERE event_id = %lld",
+                   (long long)lost_id);
+    EXPECT_INT(t, 0, number(second, sql));
+    PQfinish(second);
+    EXPECT_INT(t, 1, tally->resets);
+    EXPECT(t, tally->ids->items[tally->ids->count - 1] > JUMP);
+    expect_distinct(t, tally->ids);
+    late = given_subscribed(t, NULL, lost_cursor);
+    EXPECT_TEXT(t, "reset", next_delivery(t, late)->notice);
+    EXPECT_NEXT(t, late, "log.reset");
+}
+
+/* Events that both have, then some that only the first one has. */
+static struct ff_subscription *given_lost_events(struct test *t, const struct servers *servers,
+                                                 struct tally *tally)
+{
+    struct ff_subscription *const sub = given_subscribed(t, NULL, "start");
+    size_t kept;
+
+    for (int i = 0; i < 5; i++)
+        (void)given_completed(t);
+    take_until(t, sub, tally, log_end(t));
+    when_cut_off(t, servers);
+    kept = tally->ids->count;
+    for (int i = 0; i < 5; i++)
+        (void)given_completed(t);
+    take_until(t, sub, tally, log_end(t));
+    EXPECT(t, tally->ids->count >= kept + 10);
+    return sub;
 }
 
 static void promoted_while_behind(struct test *t)
 {
     struct servers *const servers = keep_until(t, sizeof *servers, servers_stop);
     struct tally tally = {.ids = ids_new(t)};
-    struct ff_subscription *sub, *late;
-    char url[512], lost_cursor[FF_CURSOR_BYTES], sql[160];
-    size_t kept;
-    int64_t lost_id;
-    PGconn *second;
+    struct ff_subscription *sub;
+    char url[512];
 
     EXPECT_OK(t, ff_migrate(t->url, false, NULL, NULL, &t->err)); /* the audit looks there */
-    given_servers(t, servers, url, sizeof url);
+    given_servers(t, servers);
+    (void)snprintf(url, sizeof url, "postgres://postgres@/postgres?host=%s,%s&port=5432",
+                   servers->first, servers->second);
     EXPECT_OK(t, ff_open(url, NULL, &t->client, &t->err));
-    sub = given_subscribed(t, NULL, "start");
-    for (int i = 0; i < 5; i++)
-        (void)given_completed(t);
-    take_until(t, sub, &tally, log_end(t));
-    when_cut_off(t, servers);
-    kept = tally.ids->count;
-    for (int i = 0; i < 5; i++)
-        (void)given_completed(t);
-    take_until(t, sub, &tally, log_end(t));
-    EXPECT(t, tally.ids->count >= kept + 10);
-    lost_id = tally.ids->items[tally.ids->count - 1];
-    (void)snprintf(lost_cursor, sizeof lost_cursor, "%s", tally.cursor);
+    sub = given_lost_events(t, servers, &tally);
     EXPECT_INT(t, 0, pg_private("stop", servers->first, ""));
     servers->first[0] = '\0';
     EXPECT_INT(t, 0, pg_private("promote", servers->second, ""));
-    WAIT_UNTIL_FOR(t, is_served(t), 60000);
-    const struct held held = given_claimed_next(t);
-    EXPECT_OK(t, when_completed(t, &held, NULL));
-    take_until(t, sub, &tally, log_end(t));
-
-    second = connected(t, servers->second);
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) FROM flowfabric.ff_event WHERE event_id = %lld",
-                   (long long)lost_id);
-    EXPECT_INT(t, 0, number(second, sql)); /* the subscriber has seen it, the store never will */
-    PQfinish(second);
+    expect_promoted(t, servers, sub, &tally);
     EXPECT(t, tally.disconnected >= 1);
-    EXPECT_INT(t, 1, tally.resets);
-    EXPECT(t, tally.ids->items[tally.ids->count - 1] > JUMP);
-    qsort(tally.ids->items, tally.ids->count, sizeof *tally.ids->items, compare_ids);
-    for (size_t i = 1; i < tally.ids->count; i++)
-        EXPECT(t, tally.ids->items[i] != tally.ids->items[i - 1]);
-    late = given_subscribed(t, NULL, lost_cursor);
-    EXPECT_TEXT(t, "reset", next_delivery(t, late)->notice);
-    EXPECT_NEXT(t, late, "log.reset");
+    close_client(t, &t->client);
+}
+
+static bool is_behind_pooler(const char *url, const char *server)
+{
+    PGconn *const conn = PQconnectdb(url);
+    PGresult *const result = PQexec(conn, "SHOW unix_socket_directories");
+    const bool is = PQntuples(result) == 1 && !strcmp(PQgetvalue(result, 0, 0), server);
+
+    PQclear(result);
+    PQfinish(conn);
+    return is;
+}
+
+/* The same, but nobody's connection breaks: a pooler stands between, and its server is another one
+ * from one transaction to the next. */
+static void promoted_behind_a_pooler(struct test *t)
+{
+    struct servers *const servers = keep_until(t, sizeof *servers, servers_stop);
+    struct tally tally = {.ids = ids_new(t)};
+    struct ff_subscription *sub;
+    char url[512];
+
+    EXPECT_OK(t, ff_migrate(t->url, false, NULL, NULL, &t->err));
+    given_servers(t, servers);
+    (void)snprintf(servers->pooler, DIR_BYTES, "/tmp/ff-ev-p.%d", (int)getpid());
+    EXPECT_INT(t, 0, run_tool("pgbouncer-private", "start", servers->pooler, servers->first));
+    (void)snprintf(url, sizeof url, "postgres://postgres@/postgres?host=%s&port=6432",
+                   servers->pooler);
+    EXPECT_OK(t, ff_open(url, NULL, &t->client, &t->err));
+    sub = given_lost_events(t, servers, &tally);
+    EXPECT_INT(t, 0, pg_private("promote", servers->second, ""));
+    EXPECT_INT(t, 0, run_tool("pgbouncer-private", "point", servers->pooler, servers->second));
+    WAIT_UNTIL(t, is_behind_pooler(url, servers->second));
+    expect_promoted(t, servers, sub, &tally);
     close_client(t, &t->client);
 }
 
 const struct plain_case failover_cases[] = {
     {"failover/replica_is_promoted_while_behind", TEST_STORE_POSTGRES, promoted_while_behind,
+     false},
+    {"failover/replica_is_promoted_behind_a_pooler", TEST_STORE_POSTGRES, promoted_behind_a_pooler,
      false},
     {0},
 };

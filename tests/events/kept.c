@@ -69,6 +69,28 @@ static void ranges(struct test *t)
                           "AND relname <> 'ff_event_default'"));
 }
 
+/* Two jumps before anybody looks after the ranges: the default holds more than the range in use. */
+static void whole_default(struct test *t)
+{
+    struct other other;
+    long all;
+
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    other_open(t, &other);
+    (void)other_says(t, &other, "SET search_path = @");
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(t, ff_restored(t->url, &t->err));
+        (void)given_completed(t);
+    }
+    close_client(t, &t->client);
+    all = other_says(t, &other, "SELECT count(*) FROM ff_event");
+    EXPECT(t, all >= 6);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(*) FROM ff_event_default") == 0,
+                   UPKEEP_MS);
+    EXPECT_INT(t, all, other_says(t, &other, "SELECT count(*) FROM ff_event"));
+}
+
 /* What waits for it is still delivered; then it hears what is gone, and where the log goes on. */
 static void stays_behind(struct test *t)
 {
@@ -150,6 +172,7 @@ static void views(struct test *t)
 
 const struct plain_case kept_cases[] = {
     {"kept/ranges_are_made_ahead_and_dropped", TEST_STORE_POSTGRES, ranges, false},
+    {"kept/nothing_stays_in_the_default", TEST_STORE_POSTGRES, whole_default, false},
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_POSTGRES, stays_behind, false},
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_FILE, stays_behind, false},
     {"kept/by_count", TEST_STORE_FILE, by_count, true},

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -18,8 +19,8 @@
 
 #define TOGETHER 500
 
-static const struct plain_case *const tables[] = {log_cases, crowd_cases, kept_cases, story_cases,
-                                                  failover_cases};
+static const struct plain_case *const tables[] = {log_cases,      crowd_cases,    kept_cases,
+                                                  story_cases,    failover_cases, restored_cases};
 
 /* ---- ids ---- */
 
@@ -71,6 +72,51 @@ void expect_ids(struct test *t, const char *file, int line, const struct ids *wa
                   got->count, i < got->count ? (long long)got->items[i] : -1LL,
                   i < want->count ? (long long)want->items[i] : -1LL, want->count);
     }
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+void expect_distinct(struct test *t, const struct ids *ids)
+{
+    int64_t *const sorted = keep(t, (ids->count + 1) * sizeof *sorted);
+
+    memcpy(sorted, ids->items, ids->count * sizeof *sorted);
+    qsort(sorted, ids->count, sizeof *sorted, compare_ids);
+    for (size_t i = 1; i < ids->count; i++)
+        if (sorted[i] == sorted[i - 1])
+            FAIL(t, "id %lld came twice", (long long)sorted[i]);
+}
+
+/* ---- servers ---- */
+
+int run_tool(const char *tool, const char *verb, const char *dir, const char *other)
+{
+    char self[512], command[1024];
+    const ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *at;
+
+    if (len <= 0)
+        return -1;
+    self[len] = '\0';
+    for (int i = 0; i < 4 && (at = strrchr(self, '/')); i++)
+        *at = '\0'; /* build/asan/tests/ff-events */
+    (void)snprintf(command, sizeof command,
+                   "%s/tests/support/%s %s %s %s >/dev/null 2>&1 </dev/null", self, tool, verb, dir,
+                   other);
+    return system(command);
+}
+
+bool is_served(struct test *t)
+{
+    const struct ff_submission s = submission();
+    struct ff_submitted made;
+
+    return ff_submit(t->client, &s, 1, &made, &t->err) == FF_OK && made.status == FF_OK;
 }
 
 /* ---- writing ---- */

@@ -33,7 +33,7 @@ static const struct {
     {"tx_*", WITHIN},           {"batch_mark", WITHIN},      {"batch_confirm", WITHIN},
     {"batch_settings", WITHIN}, {"log_lock_shared", WITHIN}, {"log_settle", WITHIN},
     {"log_trim", WITHIN},       {"clock_read", WITHIN},      {"clock_save", WITHIN},
-    {"log_reset", OPENING},     {"log_key", OPENING},        {"log_mode", OPENING},
+    {"log_reset", WITHIN},      {"log_enter", WITHIN},       {"log_mode", OPENING},
     {"log_serial", OPENING},    {"log_probe", OPENING},      {"log_watch", OPENING},
     {"log_proven", OPENING},    {"server_facts", OPENING},   {"migrate_lock", OPENING},
     {"migration*", OPENING},    {"schema_exists", OPENING},  {"ledger_*", OPENING},

@@ -188,8 +188,9 @@ static void empty_schema(const char *schema)
                    " AND tablename <> 'ff_migration' LOOP"
                    " EXECUTE format('DELETE FROM %%I.%%I', '%s', r.tablename); END LOOP;"
                    " DELETE FROM %s.ff_migration WHERE name = 'from the future';"
+                   " ALTER SEQUENCE %s.ff_event_id_seq NO MAXVALUE;"
                    " PERFORM setval('%s.ff_event_id_seq', 1, false); END $$",
-                   schema, schema, schema, schema);
+                   schema, schema, schema, schema, schema);
     if (!postgres_run(sql))
         return;
     pthread_mutex_lock(&lock);

@@ -97,6 +97,16 @@ static void test_macros__clamped_sums_stop_at_the_ends(void **state FF_UNUSED)
     assert_true(ff_add_i64_clamped(INT64_MIN, 1) == INT64_MIN + 1);
 }
 
+static void test_macros__raised_number_never_falls(void **state FF_UNUSED)
+{
+    _Atomic int64_t number = 5;
+
+    ff_raise_i64(&number, 4);
+    assert_int_equal(number, 5);
+    ff_raise_i64(&number, 6);
+    assert_int_equal(number, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_macros__array_len_counts_items),
         cmocka_unit_test(test_macros__min_and_max_work_on_the_edges),
         cmocka_unit_test(test_macros__clamped_sums_stop_at_the_ends),
+        cmocka_unit_test(test_macros__raised_number_never_falls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,13 +165,16 @@ static void test_sqlstate__classes(void **state)
         {"57P01", FF_CALLED_STOP},  {"58030", FF_CALLED_STOP},  {"42P01", FF_CALLED_STOP},
         {"28P01", FF_CALLED_STOP},  {"XX001", FF_CALLED_STOP},  {"XX000", FF_CALLED_OP},
         {"22012", FF_CALLED_OP},    {"23514", FF_CALLED_OP},    {"42601", FF_CALLED_OP},
-        {"54000", FF_CALLED_OP},    {"", FF_CALLED_LOST},
+        {"54000", FF_CALLED_OP},    {"", FF_CALLED_LOST},       {"42883", FF_CALLED_STOP},
+        {"FF001", FF_CALLED_RERUN},
     };
 
     (void)state;
     for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++)
         assert_int_equal(ff_pg_classify(cases[i].sqlstate), cases[i].outcome);
     assert_int_equal(ff_pg_classify(NULL), FF_CALLED_LOST);
+    assert_true(ff_pg_needs_new_link("FF001")); /* where the log is settled anew */
+    assert_false(ff_pg_needs_new_link("40001"));
     assert_true(ff_pg_needs_new_link("26000"));
     assert_false(ff_pg_needs_new_link("23505"));
 }

@@ -71,7 +71,6 @@ struct ff_pg_config {
     bool serial; /* events are numbered under one row: asked for, or found */
     int64_t connect_ms;  /* the longest a connect may take, over all hosts */
     const char *options; /* startup options, not sent to a pooler */
-    int64_t log_key;     /* of the advisory lock around the numbering of events */
     const char *keywords[FF_PG_OPTIONS_MAX];
     const char *values[FF_PG_OPTIONS_MAX];
     struct ff_arena arena;
@@ -127,8 +126,9 @@ typedef enum ff_pg_step_kind {
     FF_PG_STEP_SCAN,    /* rows of scan `what` */
     FF_PG_STEP_CELLS,   /* the answer of read `what` */
     FF_PG_STEP_CLOCK,
-    FF_PG_STEP_EVENTS, /* ids given out */
-    FF_PG_STEP_HIT,    /* did it find its row? */
+    FF_PG_STEP_SETTLED, /* which log it is */
+    FF_PG_STEP_EVENTS,  /* ids given out */
+    FF_PG_STEP_HIT,     /* did it find its row? */
     FF_PG_STEP_COMMIT,
     FF_PG_STEP_SYNC,
 } ff_pg_step_kind;
@@ -157,7 +157,8 @@ struct ff_pg_link {
     bool up;
     bool lost; /* the pipeline under way will get no more answers */
     bool unflushed;
-    bool tuned;  /* the settings of batches hold for this connection */
+    bool tuned;      /* the settings of batches hold for this connection */
+    int64_t log_oid; /* the table whose log this connection has settled */
     bool warned; /* the server said something with SQLSTATE 01000 since the last reset */
     PostgresPollingStatusType polling;
     int64_t connect_by_ms;
@@ -218,6 +219,7 @@ struct ff_pg_session {
     bool committed; /* the server answered COMMIT */
     bool hit;
     size_t sent_bytes;
+    _Atomic int64_t *seen_id; /* the store's */
     unsigned unsupported; /* kinds of calls whose last one ended with 0A000: a bit for each */
 };
 
@@ -260,6 +262,7 @@ struct ff_pg_store {
     struct ff_clock clock;
     struct ff_pg_config config;
     struct ff_pg_hints hints;
+    _Atomic int64_t seen_id; /* the highest event id that was seen committed */
 };
 
 FF_MUST_CHECK ff_status ff_pg_session_new(struct ff_store *store, struct ff_session **ret,

@@ -320,12 +320,14 @@ void ff_pg_send_read(struct ff_pg_session *s)
 
 void ff_pg_send_settle(struct ff_pg_session *s)
 {
-    const struct ff_value not_forced = {.type = FF_VALUE_I64, .as.i64 = 0};
+    const struct ff_in_log_settle in = {.forced = 0, .known_id = atomic_load(s->seen_id)};
+    struct ff_value values[FF_SQL_LOG_SETTLE_PARAMS];
 
+    ff_in_log_settle_values(&in, values);
     ff_pg_link_begin(&s->link);
     send_path(s);
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_SETTLE, 0, NULL}, &not_forced, 1,
-               -1);
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_SETTLED, FF_SQL_LOG_SETTLE, 0, NULL}, values,
+               FF_SQL_LOG_SETTLE_PARAMS, -1);
     ff_pg_link_sync(&s->link);
 }
 
@@ -469,12 +471,24 @@ static void send_purges(struct ff_pg_session *s)
     }
 }
 
-/* Ids are taken right before the commit: under the lock that tells readers of the log so, or from a
- * row that nobody else can have meanwhile. */
+/* The lock that tells readers of the log of us, and whether it is the log that was settled. What a
+ * connection has settled stays so as long as the tables are the same; behind a pooler there is no
+ * connection to speak of, and all of it is looked at. */
+static void send_log_lock(struct ff_pg_session *s)
+{
+    const bool pooler = s->link.config->pooler;
+    const struct ff_value what = {
+        .type = FF_VALUE_I64, .as.i64 = pooler ? atomic_load(s->seen_id) : s->link.log_oid};
+    const int block = pooler ? FF_SQL_LOG_ENTER : FF_SQL_LOG_LOCK_SHARED;
+
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &what, 1, -1);
+}
+
+/* Ids are taken right before the commit, under the lock of the log. Numbers from one row, which
+ * nobody else can have meanwhile, need it too: whoever settles must know that nobody is there. */
 static void send_events(struct ff_pg_session *s)
 {
     const struct ff_rowset *const rows = s->call->rows;
-    const struct ff_value key = {.type = FF_VALUE_I64, .as.i64 = s->link.config->log_key};
     struct bulk bulk = {.kind = FF_PG_STEP_EVENTS, .table = FF_TABLE_EVENT, .verb = FF_PG_INSERT};
 
     if (rows->event_count == 0)
@@ -487,9 +501,7 @@ static void send_events(struct ff_pg_session *s)
         bulk.verb = FF_PG_SERIAL;
     if (FF_MUTANT(event_id_before_lock))
         send_bulk(s, &bulk);
-    if (!s->link.config->serial)
-        send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LOG_LOCK_SHARED, 0, NULL}, &key,
-                   1, -1);
+    send_log_lock(s);
     if (!FF_MUTANT(event_id_before_lock))
         send_bulk(s, &bulk);
 }

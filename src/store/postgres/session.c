@@ -138,8 +138,10 @@ static void save_over(struct ff_pg_session *s)
         end(s, FF_CALLED_RERUN, "25P02", "the transaction had been aborted");
     else if (s->link.warned)
         end(s, FF_CALLED_UNKNOWN, "01000", "committed here, but not where it must be replicated");
-    else
+    else {
+        ff_raise_i64(s->seen_id, s->call->last_event_id);
         end(s, FF_CALLED_OK, "", "");
+    }
 }
 
 static void round_over(struct ff_pg_session *s)
@@ -355,6 +357,7 @@ ff_status ff_pg_session_new(struct ff_store *store, struct ff_session **ret,
     s->session.ops = &session_ops;
     ff_pg_link_init(&s->link, &pg->config, &pg->clock);
     s->link.take = ff_pg_take;
+    s->seen_id = &pg->seen_id;
     s->link.ctx = s;
     ff_arena_init(&s->scratch, SCRATCH_CHUNK_BYTES, FF_ARENA_BYTES_MAX);
     *ret = &s->session;

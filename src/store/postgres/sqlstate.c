@@ -27,6 +27,7 @@ static const struct {
     {"0A000", FF_CALLED_RERUN, true}, /* "cached plan must not change result type"; see session.c */
     {"25P03", FF_CALLED_RERUN, true}, /* idle_in_transaction_session_timeout */
     {"57P05", FF_CALLED_RERUN, true}, /* idle_session_timeout */
+    {"FF001", FF_CALLED_RERUN, true}, /* our own: the log is not the one that was settled */
     {"08", FF_CALLED_LOST, true},     /* connection exceptions */
     /* The store cannot serve anybody now. */
     {"25006", FF_CALLED_STOP, true},  /* read_only_sql_transaction: failed over, look again */
@@ -38,6 +39,7 @@ static const struct {
     {"3F000", FF_CALLED_STOP, true},  /* no such schema */
     {"42P01", FF_CALLED_STOP, true},  /* no such table: wrong schema */
     {"42703", FF_CALLED_STOP, true},  /* no such column: wrong schema */
+    {"42883", FF_CALLED_STOP, true},  /* no such function: wrong schema */
     {"42501", FF_CALLED_STOP, false}, /* not allowed */
     {"F0", FF_CALLED_STOP, false},    /* the server's configuration */
     {"XX001", FF_CALLED_STOP, false}, /* data_corrupted */

@@ -129,19 +129,6 @@ static ff_status look(struct ff_pg_store *pg, PGconn **conn, struct ff_error *re
     return status;
 }
 
-static ff_status find_log_key(struct ff_pg_config *config, PGconn *conn, struct ff_error *reterr)
-{
-    const char *const schema = config->schema;
-    PGresult *const result =
-        PQexecParams(conn, ff_sql_blocks[FF_SQL_LOG_KEY].text[FF_DIALECT_POSTGRES], 1, NULL,
-                     &schema, NULL, NULL, 0);
-    const bool found = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1 &&
-                       ff_str_to_i64(ff_str_of(PQgetvalue(result, 0, 0)), &config->log_key);
-
-    PQclear(result);
-    return found ? FF_OK : ff_fail(reterr, FF_SCHEMA, "schema '%s' is not there", schema);
-}
-
 /* ---------------------------------------------------------------------------------------------
  * How events are numbered */
 
@@ -184,12 +171,15 @@ static void end(PGconn *conn, const char *how)
 static ff_status settle(struct ff_pg_store *pg, PGconn *conn, const char *forced,
                         struct ff_error *reterr)
 {
+    char known_id[24];
+    const char *const values[FF_SQL_LOG_SETTLE_PARAMS] = {forced, known_id};
     PGresult *result;
     bool good;
 
+    (void)snprintf(known_id, sizeof known_id, "%lld", (long long)atomic_load(&pg->seen_id));
     (void)begin(conn, &pg->config);
-    result = PQexecParams(conn, ff_sql_blocks[FF_SQL_LOG_SETTLE].text[FF_DIALECT_POSTGRES], 1, NULL,
-                          &forced, NULL, NULL, 0);
+    result = PQexecParams(conn, ff_sql_blocks[FF_SQL_LOG_SETTLE].text[FF_DIALECT_POSTGRES],
+                          FF_SQL_LOG_SETTLE_PARAMS, NULL, values, NULL, NULL, 0);
     good = PQresultStatus(result) == PGRES_TUPLES_OK;
     if (!good)
         (void)ff_fail(reterr, FF_UNAVAILABLE, "cannot look at the event log: %s",
@@ -316,7 +306,6 @@ static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *
     if (!options->as_it_is) {
         FF_TRY(ff_pg_migrate_run(conn, &pg->config, &migrate, reterr));
         FF_TRY(ff_pg_schema_check(conn, &pg->config, reterr));
-        FF_TRY(find_log_key(&pg->config, conn, reterr));
         FF_TRY(settle(pg, conn, "0", reterr));
         FF_TRY(log_mode(pg, conn, reterr));
     }

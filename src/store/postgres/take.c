@@ -73,7 +73,7 @@ static bool take_read_rows(struct ff_read *read, ff_table table, const PGresult 
     return !read->arena->failed;
 }
 
-static bool take_read(struct ff_call *call, struct ff_read *read, const PGresult *result)
+static bool take_read(struct ff_pg_session *s, struct ff_read *read, const PGresult *result)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[read->block];
 
@@ -95,7 +95,9 @@ static bool take_read(struct ff_call *call, struct ff_read *read, const PGresult
                 return false;
         }
     if (read->block == FF_SQL_PULSE && read->row_count && read->cells)
-        call->now_ms = read->cells[0].as.i64;
+        s->call->now_ms = read->cells[0].as.i64;
+    if (read->block == FF_SQL_LOG_HEAD && read->row_count && read->cells)
+        ff_raise_i64(s->seen_id, read->cells[FF_OUT_LOG_HEAD_EVENT_ID].as.i64);
     return !read->arena->failed;
 }
 
@@ -112,6 +114,19 @@ static bool take_numbers(const PGresult *result, int64_t *ret_max)
     return PQntuples(result) > 0;
 }
 
+static bool take_settled(struct ff_pg_link *link, const PGresult *result)
+{
+    const int col = FF_OUT_LOG_SETTLE_LOG_OID;
+    struct ff_value oid;
+
+    if (PQntuples(result) != 1 || PQnfields(result) <= col ||
+        !ff_pg_decode_cell(FF_VALUE_I64, PQgetvalue(result, 0, col), PQgetlength(result, 0, col),
+                           NULL, &oid))
+        return false;
+    link->log_oid = oid.as.i64;
+    return true;
+}
+
 bool ff_pg_take(void *ctx, const struct ff_pg_step *step, PGresult *result)
 {
     struct ff_pg_session *const s = ctx;
@@ -124,7 +139,9 @@ bool ff_pg_take(void *ctx, const struct ff_pg_step *step, PGresult *result)
     case FF_PG_STEP_SCAN:
         return take_scan(s, step->what, result);
     case FF_PG_STEP_CELLS:
-        return take_read(s->call, step->what, result);
+        return take_read(s, step->what, result);
+    case FF_PG_STEP_SETTLED:
+        return take_settled(&s->link, result);
     case FF_PG_STEP_CLOCK:
         return take_numbers(result, &s->call->now_ms);
     case FF_PG_STEP_EVENTS:

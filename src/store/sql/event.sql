@@ -152,13 +152,15 @@ SELECT {{event.columns:e}}
 DELETE FROM ff_event WHERE event_id < :floor_id;
 
 -- name: log_reset
--- in:   now_ms:i64
+-- in:   now_ms:i64 forced:i64 known_id:i64
 -- out:  none
 -- writes
--- note: The file was restored from an older copy: jump over ids the lost one may have given out.
+-- note: The file was restored from an older copy: jump over ids the lost one may have given out. It
+--       was if somebody says so, or if an id was seen that has not been given out.
 -- sqlite:
 -- Its counter follows the highest id there is; Postgres has ff_log_settle.
 INSERT INTO ff_event (event_id, kind, type, at_ms, num_a)
-SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'ff_event'), 0) + 4294967296,
-       {{event:log}}, {{event:log.reset}}, :now_ms,
-       coalesce((SELECT max(event_id) FROM ff_event), 0);
+SELECT max(given.id, :known_id) + 4294967296, {{event:log}}, {{event:log.reset}}, :now_ms,
+       coalesce((SELECT max(event_id) FROM ff_event), 0)
+  FROM (SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'ff_event'), 0) AS id) given
+ WHERE :forced <> 0 OR given.id < :known_id;

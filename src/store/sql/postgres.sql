@@ -96,14 +96,6 @@ SELECT pg_backend_pid()::int8 AS pid,
        current_setting('autovacuum') AS autovacuum,
        current_setting('track_activities') AS track_activities;
 
--- name: log_key
--- in:   schema:text
--- out:  cells key:i64
--- note: Readers of the log look for holders of this key: "FF" and the schema's oid.
--- postgres:
--- SQLite has one writer at a time.
-SELECT (x'4646'::int8 << 32) + oid::int8 AS key FROM pg_namespace WHERE nspname = :schema;
-
 -- name: migrate_lock
 -- in:   schema:text
 -- out:  none
@@ -145,12 +137,35 @@ SELECT c.relname::text AS table_name, a.attname::text AS column_name, a.atttypid
  WHERE n.nspname = :schema AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p');
 
 -- name: log_settle
--- in:   forced:i64
--- out:  cells reset_id:i64
+-- in:   forced:i64 known_id:i64
+-- out:  cells reset_id:i64 log_oid:i64
 -- note: First statement of a new connection: after a lossy failover or a restore ids jump.
 -- postgres:
 -- SQLite cannot tell; see log_reset.
-SELECT ff_log_settle(:forced <> 0) AS reset_id;
+SELECT ff_log_settle(:forced <> 0, :known_id) AS reset_id,
+       CAST(CAST(CAST('ff_event' AS regclass) AS oid) AS bigint) AS log_oid;
+
+-- name: log_lock_shared
+-- in:   log_oid:i64
+-- out:  none
+-- note: Taken right before events get their numbers, until the commit: whoever holds it may still
+--       bring ids below the highest visible one. The key is "FF" and the oid the schema has now;
+--       tables that were restored under a live connection are others than it has settled (log_oid),
+--       which is refused with FF001.
+-- postgres:
+-- SQLite has one writer at a time.
+SELECT pg_advisory_xact_lock_shared((CAST(17990 AS bigint) << 32) + CAST(relnamespace AS bigint)),
+       CASE WHEN CAST(oid AS bigint) <> :log_oid THEN ff_log_refuse() END
+  FROM pg_class
+ WHERE oid = to_regclass('ff_event');
+
+-- name: log_enter
+-- in:   known_id:i64
+-- out:  none
+-- note: The same behind a pooler.
+-- postgres:
+-- As log_lock_shared.
+SELECT ff_log_enter(:known_id);
 
 -- name: log_upkeep
 -- out:  cells changed:i64

@@ -86,15 +86,6 @@ INSERT INTO ff_batch (batch_id, at_ms) VALUES (:batch_id, -{{now_ms}});
 -- SQLite always looks.
 SELECT 1::int8 / (count(*) = 0)::int AS yes FROM ff_lane WHERE lane {{any:lanes}} AND paused <> 0;
 
--- name: log_lock_shared
--- in:   key:i64
--- out:  none
--- note: Taken right before events get their numbers, until the commit: whoever holds it may still
---       bring ids below the highest visible one.
--- postgres:
--- SQLite has one writer at a time.
-SELECT pg_advisory_xact_lock_shared(:key);
-
 -- name: migrations_applied
 -- out:  cells version:i64 name:text checksum:text oldest_binary:i64
 SELECT version, name, checksum, oldest_binary FROM ff_migration ORDER BY version;

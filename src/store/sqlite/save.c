@@ -131,6 +131,17 @@ static int save_purge(struct ff_sqlite_conn *conn, const struct ff_execution *ex
     return rc;
 }
 
+int ff_sqlite_reset_log(struct ff_sqlite_conn *conn, int64_t now_ms, bool forced, int64_t seen_id)
+{
+    const int64_t params[] = {now_ms, forced, seen_id};
+    sqlite3_stmt *stmt;
+    int rc = ff_sqlite_block(conn, FF_SQL_LOG_RESET, &stmt);
+
+    for (int i = 0; rc == SQLITE_OK && i < FF_SQL_LOG_RESET_PARAMS; i++)
+        rc = sqlite3_bind_int64(stmt, i + 1, params[i]);
+    return rc == SQLITE_OK ? save_step(conn, stmt, -1, "ff_event") : rc;
+}
+
 /* The numbers of a transaction follow each other: nobody else writes meanwhile. */
 static int save_events(struct ff_sqlite_conn *conn, struct ff_call *call)
 {
@@ -156,7 +167,7 @@ static int save_clock(struct ff_sqlite_conn *conn)
     return rc == SQLITE_OK ? save_step(conn, stmt, 1, "ff_clock") : rc;
 }
 
-int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call)
+int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call, int64_t seen_id)
 {
     struct ff_rowset *const rows = call->rows;
     int rc = ff_sqlite_fits(conn, rows->arena);
@@ -170,6 +181,8 @@ int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call)
         rc = save_purge(conn, rows->purges[i]);
     if (rc == SQLITE_OK && rows->log_floor_id > 0)
         rc = save_floor(conn, rows->log_floor_id);
+    if (rc == SQLITE_OK && rows->event_count)
+        rc = ff_sqlite_reset_log(conn, conn->now_ms, false, seen_id);
     if (rc == SQLITE_OK)
         rc = save_events(conn, call);
     if (rc == SQLITE_OK)

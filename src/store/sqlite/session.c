@@ -115,7 +115,7 @@ static int call_more(struct ff_sqlite_session *s, struct ff_call *call)
 
 static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
 {
-    int rc = ff_sqlite_save(s->conn, call);
+    int rc = ff_sqlite_save(s->conn, call, atomic_load(&s->store->seen_id));
 
     if (rc == SQLITE_OK) {
         s->committing = true;
@@ -123,6 +123,8 @@ static int call_save(struct ff_sqlite_session *s, struct ff_call *call)
         rc = ff_sqlite_tx(s->conn, TX_COMMIT);
         FF_FAILPOINT(sqlite_committed);
     }
+    if (rc == SQLITE_OK)
+        ff_raise_i64(&s->store->seen_id, call->last_event_id);
     return rc;
 }
 
@@ -151,6 +153,8 @@ static int call_read(struct ff_sqlite_session *s, struct ff_call *call)
         rc = ff_sqlite_read(s->conn, read);
     if (rc == SQLITE_OK)
         rc = ff_sqlite_tx(s->conn, TX_COMMIT);
+    if (rc == SQLITE_OK && call->read->block == FF_SQL_LOG_HEAD && call->read->cells)
+        ff_raise_i64(&s->store->seen_id, call->read->cells[FF_OUT_LOG_HEAD_EVENT_ID].as.i64);
     return rc;
 }
 

@@ -88,7 +88,10 @@ int ff_sqlite_load(struct ff_sqlite_conn *conn, struct ff_rowset *rows, bool loc
 int ff_sqlite_load_more(struct ff_sqlite_conn *conn, struct ff_rowset *rows);
 int ff_sqlite_read(struct ff_sqlite_conn *conn, struct ff_read *read);
 /* All of a SAVE but its COMMIT. */
-int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call);
+int ff_sqlite_save(struct ff_sqlite_conn *conn, struct ff_call *call, int64_t seen_id);
+/* The log jumps if it is an older copy of itself: because that is `forced`, or because it has not
+ * come as far as `seen_id`. */
+int ff_sqlite_reset_log(struct ff_sqlite_conn *conn, int64_t now_ms, bool forced, int64_t seen_id);
 
 /* --- store.c: the file or the memory --- */
 
@@ -113,6 +116,7 @@ struct ff_sqlite_store {
     char *path;
     pid_t pid; /* SQLite must not be carried across a fork */
     atomic_bool poisoned;
+    _Atomic int64_t seen_id;         /* the highest event id that was seen committed */
     struct ff_sqlite_memory *memory; /* or NULL: a file */
     struct ff_sqlite_conn *home;     /* of the store itself: opening, migrating, watching */
     pthread_mutex_t lock;            /* guards the rest, and `home` of a file */

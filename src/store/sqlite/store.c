@@ -185,15 +185,11 @@ static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret
 
 static int reset_log(struct ff_sqlite_store *store)
 {
-    sqlite3_stmt *stmt;
     int rc = ff_sqlite_exec_patiently(store->home, "BEGIN IMMEDIATE");
 
     if (rc == SQLITE_OK)
-        rc = ff_sqlite_block(store->home, FF_SQL_LOG_RESET, &stmt);
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_int64(stmt, 1, ff_clock_real_ms(&store->clock));
-        rc = ff_sqlite_step(store->home, stmt, "reset", "ff_event");
-    }
+        rc = ff_sqlite_reset_log(store->home, ff_clock_real_ms(&store->clock), true,
+                                 atomic_load(&store->seen_id));
     if (rc == SQLITE_OK)
         rc = ff_sqlite_exec_patiently(store->home, "COMMIT");
     if (!sqlite3_get_autocommit(store->home->db))
