@@ -17,6 +17,7 @@
 #include "base/encode.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "engine/engine-int.h"
 #include "engine/tail.h"
 #include "model/cursor.h"
@@ -152,12 +153,16 @@ static void push(struct ff_follow *follow, struct item *item)
 
 static bool has_room(const struct ff_follow *follow)
 {
+    if (FF_MUTANT(unbounded_follower))
+        return true;
     return follow->count < FF_FOLLOW_EVENTS_MAX && follow->bytes < FF_FOLLOW_BYTES_MAX;
 }
 
 /* Is there so much room that a page of its own is worth reading? */
 static bool has_room_for_page(const struct ff_follow *follow)
 {
+    if (FF_MUTANT(unbounded_follower))
+        return true;
     return follow->count + FF_EVENT_PAGE <= FF_FOLLOW_EVENTS_MAX &&
            follow->bytes < FF_FOLLOW_BYTES_MAX / 2;
 }

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 extern const struct plain_case log_cases[], crowd_cases[], kept_cases[], story_cases[],
-    failover_cases[], restored_cases[];
+    failover_cases[], restored_cases[], hints_cases[];
 
 /* A list of event ids that grows. */
 struct ids {
@@ -39,6 +39,10 @@ bool is_served(struct test *t);
 
 /* So many executions (a multiple of 500) that are cancelled: two events each. */
 void given_events(struct test *t, size_t executions);
+/* So many executions (a multiple of 256) that fail, with as much to say as an event can hold. */
+void given_long_events(struct test *t, size_t executions);
+#define LONG_BYTES 4000
+
 /* Takes everything that comes until it stands at `end` (a cursor); notices are counted. */
 struct tally {
     struct ids *ids;

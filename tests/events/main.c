@@ -18,9 +18,11 @@
 #include "base/banned.h"
 
 #define TOGETHER 500
+#define AT_ONCE  256
 
 static const struct plain_case *const tables[] = {log_cases,      crowd_cases,    kept_cases,
-                                                  story_cases,    failover_cases, restored_cases};
+                                                  story_cases,    failover_cases, restored_cases,
+                                                  hints_cases};
 
 /* ---- ids ---- */
 
@@ -136,6 +138,27 @@ void given_events(struct test *t, size_t executions)
         filter.state = "waiting";
         EXPECT_OK(t, ff_cancel_where(t->client, &filter, "enough", &cancelled, &t->err));
         EXPECT_INT(t, TOGETHER, cancelled.done);
+    }
+}
+
+void given_long_events(struct test *t, size_t executions)
+{
+    struct held *const held = keep(t, AT_ONCE * sizeof *held);
+    struct ff_failure *const failures = keep(t, AT_ONCE * sizeof *failures);
+    struct ff_task_result *const results = keep(t, AT_ONCE * sizeof *results);
+    struct ff_claim_request r = claim_request();
+    const char *const message = text_of(t, LONG_BYTES, 'n');
+
+    r.max = AT_ONCE;
+    for (size_t done = 0; done < executions; done += AT_ONCE) {
+        for (size_t i = 0; i < AT_ONCE; i++)
+            (void)given_submitted(t);
+        EXPECT_INT(t, AT_ONCE, (int64_t)when_claimed_many(t, &r, held, AT_ONCE));
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            failures[i] = failure_of(&held[i], "permanent");
+            failures[i].message = message;
+        }
+        EXPECT_OK(t, ff_fail_task(t->client, failures, AT_ONCE, results, &t->err));
     }
 }
 

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "base/mutant.h"
+
 #include "base/banned.h"
 
 #define NOTIFY_EVERY_MS 5
@@ -98,7 +100,8 @@ static void pump(struct ff_pg_hints *hints)
         hints->heard |= notify->be_pid != PQbackendPID(conn);
         PQfreemem(notify);
     }
-    if (hints->pending && !hints->busy && now_ms - hints->sent_at_ms >= NOTIFY_EVERY_MS) {
+    if (hints->pending && !hints->busy &&
+        (now_ms - hints->sent_at_ms >= NOTIFY_EVERY_MS || FF_MUTANT(hint_after_every_commit))) {
         hints->pending = false;
         hints->sent_at_ms = now_ms;
         say(hints, "NOTIFY");
