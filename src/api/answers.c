@@ -276,6 +276,7 @@ static const struct ff_field event_data_fields[] = {
     SEEN("message", "of the failure that is retried"),
     SEEN("by", "who"),
     SEEN("revoked_by", "who took the lease away"),
+    SEEN("lane", "the one that was paused or resumed"),
 };
 INSIDE(event_data, ff_event_info, .init = NULL);
 

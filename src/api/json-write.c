@@ -110,6 +110,8 @@ static const struct {
     {"execution", "delayed", NULL, "delay_until_ms", NULL},
     {"operator", "priority_changed", "by", "old_priority", "new_priority"},
     {"operator", "replayed", "reason", "generation", NULL},
+    {"operator", "lane_paused", "lane", NULL, NULL},
+    {"operator", "lane_resumed", "lane", NULL, NULL},
     {"operator", NULL, "reason", NULL, NULL},
     {"flow", NULL, "reason", "revision", NULL},
     {"log", "reset", NULL, "last_event_id", NULL},

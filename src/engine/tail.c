@@ -406,15 +406,18 @@ static void check_ended(struct ff_tail *tail)
 /* The store was away: who held the lock is not known any more, and the connection is a new one. */
 static void lost(struct ff_tail *tail, int64_t mono_ms)
 {
-    if (!tail->lost_once)
+    const bool again = tail->lost_once; /* then everybody has been told */
+
+    if (!again)
         ff_log(FF_LOG_WARN, "engine", "the log cannot be read code=%s reason='%s'",
                tail->call.sqlstate, tail->call.error.message);
-    tail->retry_at_mono_ms = tail->lost_once ? mono_ms + RECONNECT_MS : mono_ms;
+    tail->retry_at_mono_ms = again ? mono_ms + RECONNECT_MS : mono_ms;
     tail->lost_once = true;
     begin_anew(tail);
     pthread_mutex_lock(&tail->lock);
     tail->checking = NULL;
-    ff_follow_lost(tail);
+    if (!again)
+        ff_follow_lost(tail);
     pthread_mutex_unlock(&tail->lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lane_pause.c -- a paused lane hands out nothing; everything else goes on. */
-#include "support/domain.h"
+#include "support/follows.h"
 
 #include <string.h>
 
@@ -35,6 +35,25 @@ FF_CONFORMANCE(lane_pause, hands_out_nothing_until_resumed)
     EXPECT(t, nothing_to_claim(t));
     EXPECT_OK(t, when_paused(t, "default", false));
     EXPECT_TEXT(t, name.id, given_claimed_next(t).id);
+}
+
+FF_CONFORMANCE(lane_pause, is_told_in_the_log)
+{
+    const char *const kind = "operator";
+    const struct ff_event_filter filter = events_of_kind(&kind);
+    struct ff_subscription *const sub = given_subscribed(t, &filter, NULL);
+    const struct ff_event_info *event;
+
+    EXPECT_OK(t, when_paused(t, "default", true));
+    EXPECT_OK(t, when_paused(t, "default", true)); /* changes nothing */
+    EXPECT_OK(t, when_paused(t, "default", false));
+    event = next_event(t, sub);
+    EXPECT_TEXT(t, "lane_paused", event->type);
+    EXPECT_TEXT(t, "default", event->note);
+    event = next_event(t, sub);
+    EXPECT_TEXT(t, "lane_resumed", event->type);
+    EXPECT_TEXT(t, "default", event->note);
+    expect_nothing_more(t, sub);
 }
 
 FF_CONFORMANCE(lane_pause, leaves_running_work_alone)

@@ -209,6 +209,11 @@ class Server:
         self.process.stdout.close()
         return code
 
+    def run_ff(self, *words):
+        """A verb on the same store; its exit status."""
+        return subprocess.run([FF, *words, "--store", self.store], env=self.env,
+                              stdout=subprocess.DEVNULL, check=False).returncode
+
     def fsck(self):
         done = subprocess.run([FF, "fsck", "--store", self.store], env=self.env,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)

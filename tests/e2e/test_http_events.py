@@ -166,6 +166,41 @@ class Events(unittest.TestCase):
             wait_for("the stream is at the end", lambda: stream.place() >= end)
             stream.close()
 
+    def test_a_restored_log_says_so_in_front(self):
+        with Server() as server:
+            http = server.client()
+            made = http.post("/v1/executions", {"kind": "k"})
+            self.assertEqual(200, http.post(made.headers["Location"] + "/cancel").status)
+            last = int(http.get("/v1/events").json["cursor"], 16)
+            self.assertEqual(0, server.run_ff("migrate", "--restored"))
+            lost = f"{last + 2:018x}"  # as if two more had been seen of the copy that was lost
+            page = http.get(f"/v1/events?after={lost}").json
+            self.assertEqual("reset", page["notice"])
+            self.assertEqual(["reset"], [e["type"] for e in page["events"]])
+            behind = http.get(f"/v1/events?after={page['notice_cursor']}").json
+            self.assertEqual((None, page["events"]), (behind["notice"], behind["events"]))
+            alone = http.get(f"/v1/events?after={lost}&kinds=flow&wait_ms=1").json
+            self.assertEqual(("reset", []), (alone["notice"], alone["events"]))
+            self.assertIsNone(http.get(f"/v1/events?after={alone['cursor']}").json["notice"])
+            stream = Stream(server.port, last=lost)
+            cursor, name, data = stream.next()
+            self.assertEqual(("notice", "reset"), (name, data["notice"]))
+            self.assertEqual("log.reset", stream.next()[1])
+            stream.close()
+            again = Stream(server.port, last=cursor)
+            self.assertEqual("log.reset", again.next()[1])
+            again.close()
+
+    def test_lane_events_name_their_lane(self):
+        path = f"/v1/lanes/{self.ns}/"
+        cursor = self.http.get("/v1/events").json["cursor"]
+        for verb in ("pause", "resume"):
+            self.assertEqual(200, self.http.post(path + verb, {}).status)
+        told = self.http.get(f"/v1/events?after={cursor}&kinds=operator").json["events"]
+        self.assertEqual([("lane_paused", self.ns), ("lane_resumed", self.ns)],
+                         [(e["type"], e["data"]["lane"]) for e in told
+                          if e["type"].startswith("lane_") and e["data"].get("lane") == self.ns])
+
     def test_waiting_for_an_end(self):
         made = self.http.post("/v1/executions", {"kind": "k", "lane": self.ns}).json
         link = "/v1/executions/" + made["execution_id"].replace("{", "").replace("}", "")

@@ -133,6 +133,21 @@ static void by_count(struct test *t)
     EXPECT(t, test_store_rows(t->store, "ff_event") >= KEPT);
 }
 
+/* The same by whole ranges: the one in front goes when there are enough behind it, and not before. */
+static void by_count_of_ranges(struct test *t)
+{
+    enum { KEPT = 100 };
+
+    given_forgetful(t, KEPT);
+    (void)given_completed(t);
+    EXPECT_OK(t, ff_restored(t->url, &t->err));
+    (void)given_completed(t);
+    EXPECT(t, !is_gap(t, "020000000000000001"));
+    given_events(t, 500);
+    WAIT_UNTIL_FOR(t, is_gap(t, "020000000000000001"), 60000);
+    EXPECT(t, test_store_rows(t->store, "ff_event") >= KEPT);
+}
+
 /* The views other programs know, by the columns they ask for. */
 static void views(struct test *t)
 {
@@ -176,6 +191,7 @@ const struct plain_case kept_cases[] = {
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_POSTGRES, stays_behind, false},
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_FILE, stays_behind, false},
     {"kept/by_count", TEST_STORE_FILE, by_count, true},
+    {"kept/by_count", TEST_STORE_POSTGRES, by_count_of_ranges, true},
     {"kept/views_for_other_programs", TEST_STORE_POSTGRES, views, false},
     {"kept/views_for_other_programs", TEST_STORE_FILE, views, false},
     {0},

@@ -123,6 +123,27 @@ static void test_tail__reconnect_begins_anew_and_tells(void **state)
     assert_string_equal(lx_taken(follow), "3 4");
 }
 
+/* However often it is tried in vain, and however quickly the reader takes what there is. */
+static void test_tail__outage_is_told_once(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    lx_write_many(1);
+    lx.fail_next = 10;
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "disconnected");
+    lx_step(1000);
+    assert_int_not_equal(lx.fail_next, 0);
+    assert_string_equal(lx_taken(follow), "");
+    lx_step(3000);
+    assert_string_equal(lx_taken(follow), "1");
+    lx_write_many(1);
+    lx.fail_next = 1;
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "disconnected 2");
+}
+
 /* What nobody has committed may be given out again after a crash: nobody may stand there. */
 static void test_tail__id_that_is_given_out_twice_is_not_missed(void **state)
 {
@@ -389,6 +410,7 @@ int main(void)
         TEST(busy_writer_does_not_hold_up_itself),
         TEST(start_waits_for_those_who_were_there),
         TEST(reconnect_begins_anew_and_tells),
+        TEST(outage_is_told_once),
         TEST(id_that_is_given_out_twice_is_not_missed),
         TEST(log_that_runs_back_is_told),
         TEST(cursor_outside_of_what_is_kept_is_a_gap),
