@@ -40,8 +40,8 @@ FF_API FF_MUST_CHECK ff_status ff_history(struct ff_client *client, const char *
                                           const char *cursor, int32_t limit,
                                           struct ff_event_list *ret, struct ff_error *reterr);
 
-/* Start from ff_event_filter_init(). What is not given matches everything, an empty text is refused;
- * an event that lacks what is asked for never matches. */
+/* Start from ff_event_filter_init(). What is not given matches everything, an empty text is
+ * refused; an event that lacks what is asked for never matches. */
 struct ff_event_filter {
     size_t size;
     const char *const

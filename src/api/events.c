@@ -159,8 +159,7 @@ ff_status ff_event_page_gather(struct ff_event_page *page, struct ff_arena *aren
     bool ends;
 
     do {
-        FF_TRY(
-            ff_follow_take(page->follow, arena, page->limit - page->all.count, &taken, reterr));
+        FF_TRY(ff_follow_take(page->follow, arena, page->limit - page->all.count, &taken, reterr));
         ends = !page_add(page, &taken) || page->all.count == page->limit;
     } while (!ends && (taken.more || taken.notice)); /* behind a notice it may be further on */
     *ret_all = ends || taken.caught_up;

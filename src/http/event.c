@@ -181,7 +181,8 @@ static bool stream_step(struct ff_request *request)
     char cursor[19];
 
     for (;;) {
-        ff_status status = ff_follow_take(follow, &request->arena, reading->page.limit, &taken, &error);
+        ff_status status =
+            ff_follow_take(follow, &request->arena, reading->page.limit, &taken, &error);
 
         if (status == FF_OK)
             status = ff_stream_text(&request->arena, &taken, &text, &error);

@@ -28,7 +28,7 @@
 #define PATIENCE_MS 120000 /* of a reader whose show does not end, because something failed */
 #define ONE_EVENT   16384  /* more than any is long */
 #define EACH_BYTES  (FF_FOLLOW_BYTES_MAX + ONE_EVENT) /* that may wait for one subscriber */
-#define TOO_MANY    1024 /* long events: several times as much */
+#define TOO_MANY    1024                              /* long events: several times as much */
 
 /* Besides: batches of 512 such events, in the queue and on their way, and a page of the tailer. */
 #define OTHERS_BYTES (64LL << 20)

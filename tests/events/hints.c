@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hints.c -- how processes wake each other: not within the transactions that change something, which
- * would then wait for each other, and seldom. The other half of pitfall F46. */
+ * hints.c -- how processes wake each other: not within the transactions that change something,
+ * which would then wait for each other, and seldom. The other half of pitfall F46. */
 #include "events.h"
 
 #include <stdio.h>

@@ -133,7 +133,8 @@ static void by_count(struct test *t)
     EXPECT(t, test_store_rows(t->store, "ff_event") >= KEPT);
 }
 
-/* The same by whole ranges: the one in front goes when there are enough behind it, and not before. */
+/* The same by whole ranges: the one in front goes when there are enough behind it, and not before.
+ */
 static void by_count_of_ranges(struct test *t)
 {
     enum { KEPT = 100 };

@@ -20,9 +20,8 @@
 #define TOGETHER 500
 #define AT_ONCE  256
 
-static const struct plain_case *const tables[] = {log_cases,      crowd_cases,    kept_cases,
-                                                  story_cases,    failover_cases, restored_cases,
-                                                  hints_cases};
+static const struct plain_case *const tables[] = {
+    log_cases, crowd_cases, kept_cases, story_cases, failover_cases, restored_cases, hints_cases};
 
 /* ---- ids ---- */
 

@@ -116,9 +116,8 @@ static bool is_restored(struct test *t, const struct dump *dump)
 {
     char args[800];
 
-    (void)snprintf(args, sizeof args,
-                   "-1 -v ON_ERROR_STOP=1 -c 'DROP SCHEMA %s CASCADE' -f %s", t->store->schema,
-                   dump->path);
+    (void)snprintf(args, sizeof args, "-1 -v ON_ERROR_STOP=1 -c 'DROP SCHEMA %s CASCADE' -f %s",
+                   t->store->schema, dump->path);
     return pg_tool(t, "psql", args) == 0;
 }
 
@@ -150,10 +149,11 @@ static void dump_under_a_live_engine(struct test *t)
     (void)other_says(t, &other, "SET search_path = @");
     (void)other_says(t, &other, "SELECT pg_advisory_lock(ff_log_key())");
     thread = start_thread(t, complete_one, 0, NULL);
-    WAIT_UNTIL(t, other_says(t, &other,
-                             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
-                             "AND NOT granted AND mode = 'ShareLock' AND classid = 17990 AND objid = "
-                             "(SELECT oid FROM pg_namespace WHERE nspname = '@')") > 0);
+    WAIT_UNTIL(t,
+               other_says(t, &other,
+                          "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
+                          "AND NOT granted AND mode = 'ShareLock' AND classid = 17990 AND objid = "
+                          "(SELECT oid FROM pg_namespace WHERE nspname = '@')") > 0);
     (void)other_says(t, &other, "SELECT pg_advisory_unlock(ff_log_key())");
     join_thread(t, thread);
     take_until(t, r.sub, &r.tally, log_end(t));
@@ -213,12 +213,14 @@ static void unfinished_switch(struct test *t)
     (void)given_completed(t);
     given_reopened(t, NULL);
     (void)given_completed(t);
-    EXPECT_INT(t, 0, other_says(t, &other, "SELECT count(*) FROM ff_meta WHERE name = 'log_counter'"));
+    EXPECT_INT(t, 0,
+               other_says(t, &other, "SELECT count(*) FROM ff_meta WHERE name = 'log_counter'"));
 
     /* And one that does: whoever numbers as before is refused until it is started anew. */
     (void)snprintf(url, sizeof url, "%s&log=serial", t->url);
     EXPECT_OK(t, ff_open(url, NULL, &serial, &t->err));
-    EXPECT_INT(t, 1, other_says(t, &other, "SELECT count(*) FROM ff_meta WHERE name = 'log_counter'"));
+    EXPECT_INT(t, 1,
+               other_says(t, &other, "SELECT count(*) FROM ff_meta WHERE name = 'log_counter'"));
     const struct name name = given_submitted(t); /* no event */
     EXPECT_STATUS(t, FF_INTERNAL, when_cancelled(t, name.id));
     close_client(t, &serial);

@@ -159,7 +159,7 @@ struct ff_pg_link {
     bool unflushed;
     bool tuned;      /* the settings of batches hold for this connection */
     int64_t log_oid; /* the table whose log this connection has settled */
-    bool warned; /* the server said something with SQLSTATE 01000 since the last reset */
+    bool warned;     /* the server said something with SQLSTATE 01000 since the last reset */
     PostgresPollingStatusType polling;
     int64_t connect_by_ms;
     int64_t retry_at_ms;
@@ -220,7 +220,7 @@ struct ff_pg_session {
     bool hit;
     size_t sent_bytes;
     _Atomic int64_t *seen_id; /* the store's */
-    unsigned unsupported; /* kinds of calls whose last one ended with 0A000: a bit for each */
+    unsigned unsupported;     /* kinds of calls whose last one ended with 0A000: a bit for each */
 };
 
 /* Each queues statements without a sync, but for `missing`, `commit` and `confirm`. */

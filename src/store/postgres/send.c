@@ -477,8 +477,8 @@ static void send_purges(struct ff_pg_session *s)
 static void send_log_lock(struct ff_pg_session *s)
 {
     const bool pooler = s->link.config->pooler;
-    const struct ff_value what = {
-        .type = FF_VALUE_I64, .as.i64 = pooler ? atomic_load(s->seen_id) : s->link.log_oid};
+    const struct ff_value what = {.type = FF_VALUE_I64,
+                                  .as.i64 = pooler ? atomic_load(s->seen_id) : s->link.log_oid};
     const int block = pooler ? FF_SQL_LOG_ENTER : FF_SQL_LOG_LOCK_SHARED;
 
     send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &what, 1, -1);
