@@ -85,6 +85,19 @@ class Events:
         self.assertIn(blue, ids("--partition", partition))
         self.assertEqual(3, len(ids("--partition", "0-255")))
 
+    def test_restored_log_is_told(self):
+        if self.by != "FF_STORE":
+            return  # through a server: test_http_events
+        self.cancelled()
+        last = int(self.events()[-1]["cursor"], 16)
+        self.ff("migrate", "--restored")
+        lines = self.events("--after", f"{last + 2:018x}")
+        self.assertEqual("reset", lines[0]["notice"])
+        self.assertEqual(lines[1:], self.events("--after", lines[0]["cursor"]))
+        self.assertEqual(("log", "reset"), (lines[1]["kind"], lines[1]["type"]))
+        self.ff("events", "--after", f"{last + 2:018x}")
+        self.assertIn("ff: notice: reset, goes on behind 02", self.error)
+
     def test_follow_prints_what_comes(self):
         follower = self.start("events", "--follow", "--json", "--after", "start", "--kinds",
                               "completion", "--limit", "2")

@@ -78,6 +78,7 @@ DECLARE
     span CONSTANT bigint DEFAULT 2000000;
     given bigint;
     floor_id bigint;
+    parts bigint[];
     part bigint;
     range_name text;
     changed bigint DEFAULT 0;
@@ -87,12 +88,11 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', '200ms', true);
     SELECT ff_log_given() INTO given;
-    FOR part IN
-        SELECT given / span + ahead FROM generate_series(0, 4) ahead
-        UNION
-        SELECT event_id / span FROM ff_event_default
-        ORDER BY 1
-    LOOP
+    SELECT array_agg(p.part) INTO parts
+      FROM (SELECT given / span + ahead AS part FROM generate_series(0, 4) ahead
+            UNION
+            SELECT event_id / span FROM ff_event_default) p;
+    FOREACH part IN ARRAY parts LOOP
         SELECT 'ff_event_' || lpad(CAST(part AS text), greatest(4, length(CAST(part AS text))), '0')
           INTO range_name;
         CONTINUE WHEN to_regclass(range_name) IS NOT NULL;
