@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "model/events.h"
 
 #include "base/banned.h"
@@ -140,7 +141,7 @@ static bool page_add(struct ff_event_page *page, const struct ff_followed *taken
     struct ff_followed *const all = &page->all;
 
     if (taken->notice == FF_NOTICE_RESET || taken->notice == FF_NOTICE_GAP) {
-        if (all->count || all->notice)
+        if ((all->count || all->notice) && !FF_MUTANT(page_past_a_notice))
             return false;
         all->notice = taken->notice;
         page->notice_cursor = taken->cursor;

@@ -105,6 +105,66 @@ static void hints_arrive(void)
     CHECK(good);
 }
 
+/* ---- a store whose clock stands still ---- */
+
+static _Atomic int64_t stopped_ms = 1000000;
+
+static int64_t stopped(void *ctx)
+{
+    (void)ctx;
+    return stopped_ms;
+}
+
+/* How many hints have come in the end, once the last one is there. */
+static int hints_after(struct ff_store *store, PGconn *listener, int wanted)
+{
+    const int64_t until_ms = now_ms() + CALL_MS;
+    PGnotify *hint;
+    int count = 0;
+
+    while (now_ms() < until_ms && count < wanted) {
+        (void)store->ops->notified(store); /* sends what may be sent */
+        (void)PQconsumeInput(listener);
+        while ((hint = PQnotifies(listener))) {
+            PQfreemem(hint);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* F46: however many commits there are in 5 ms, one NOTIFY tells of all of them. */
+static void hints_are_coalesced(void)
+{
+    const struct ff_clock clock = {.real_ms = stopped, .mono_ms = stopped, .boot_ms = stopped};
+    const struct ff_store_options options = {.url = test_url(""), .clock = clock};
+    PGconn *const listener = PQconnectdb(getenv("FF_TEST_PG"));
+    struct ff_store *store = NULL;
+    char sql[128];
+    bool good = ff_store_open(&options, &store, NULL) == FF_OK;
+
+    (void)snprintf(sql, sizeof sql, "LISTEN ff_%s", test_schema());
+    PQclear(PQexec(listener, sql));
+    good = good && hears(store, NULL, CALL_MS); /* it listens itself, so it can talk */
+    for (int64_t i = 0; good && i < 3; i++) {
+        for (int commit = 0; commit < 100; commit++) {
+            store->ops->notify(store);
+            (void)store->ops->notified(store);
+        }
+        good = hints_after(store, listener, 1) == 1; /* the rest waits for its time */
+        for (int more = 0; more < 100; more++)
+            (void)store->ops->notified(store);
+        PQclear(PQexec(listener, "SELECT 1")); /* whatever was sent before is here now */
+        good = good && !PQnotifies(listener);
+        stopped_ms += 5;
+        good = good && hints_after(store, listener, 1) == 1; /* of what came in between */
+        stopped_ms += 5;
+    }
+    ff_store_free(store);
+    PQfinish(listener);
+    CHECK(good);
+}
+
 /* A client that stops in the middle of a pipeline: no timeout of the server ends its session. */
 static void stuck_session_is_ended(void)
 {
@@ -199,6 +259,7 @@ static void batch_of_500(void)
 
 const struct test link_tests[] = {
     {"link__hints_arrive", hints_arrive},
+    {"link__hints_are_coalesced", hints_are_coalesced},
     {"link__stuck_session_is_ended", stuck_session_is_ended},
     {"link__batch_of_500_rows", batch_of_500},
     {"link__no_server_is_stop", no_server_is_stop},
