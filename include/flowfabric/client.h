@@ -22,7 +22,7 @@ struct ff_client;
 struct ff_options {
     size_t size;          /* sizeof(struct ff_options) */
     bool migrate;         /* bring an older schema up to date */
-    bool must_exist;      /* do not create a SQLite file */
+    bool must_exist;      /* do not create a SQLite file, or a schema on Postgres */
     bool passive;         /* no timers, no scanners: tools that look, change something and leave */
     int32_t executors;    /* 1 on SQLite, 2 on Postgres */
     int64_t timeout_ms;   /* of every blocking call; 30,000 */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
+#include "ops/check.h"
 
 #include "base/banned.h"
 
@@ -48,6 +49,21 @@ static ff_status renewals_of(const char *text, struct ff_settings *settings,
     else
         return ff_fail_field(reterr, FF_INVALID, "event_renewals",
                              "event_renewals is 'sampled', 'all' or 'none', not '%s'", text);
+    return FF_OK;
+}
+
+/* A name that no tag can have would leave every event without an instance. */
+static ff_status instance_tag_of(struct ff_client *client, const char *name,
+                                 struct ff_settings *settings, struct ff_error *reterr)
+{
+    struct ff_tag_in tag = {.name = ff_str_of(name)};
+
+    if (!name)
+        return FF_OK;
+    if (ff_check_tags(&tag, 1, true, NULL) != FF_OK)
+        return ff_fail_field(reterr, FF_INVALID, "instance_tag",
+                             "instance_tag '%.64s' is not the name of a tag", name);
+    settings->instance_tag = keep(client, name);
     return FF_OK;
 }
 
@@ -97,8 +113,7 @@ static ff_status engine_options(struct ff_client *client, const struct ff_option
     if (given->executors < 0 || given->executors > 16)
         return ff_fail_field(reterr, FF_INVALID, "executors", "executors is 0 to 16");
     FF_TRY(numbers_of(given, &out->settings, reterr));
-    if (given->instance_tag)
-        out->settings.instance_tag = keep(client, given->instance_tag);
+    FF_TRY(instance_tag_of(client, given->instance_tag, &out->settings, reterr));
     out->filter.namespace = ff_str_of(keep(client, given->scan_ns));
     out->filter.instance_tag = ff_str_of(keep(client, given->scan_instance));
     FF_TRY(renewals_of(given->event_renewals, &out->settings, reterr));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check.h -- parts of the checks that several nouns share. Only files of src/ops include it.
+ * check.h -- parts of the checks that several nouns share. For src/ops, and for src/api where
+ * options and filters hold the same names.
  *
  * Tests: tests/unit/test_check.c. */
 #ifndef FF_OPS_CHECK_H

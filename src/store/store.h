@@ -132,7 +132,7 @@ struct ff_store {
 struct ff_store_options {
     const char *url; /* sqlite:PATH, sqlite::memory: or sqlite:memory:NAME, postgres://... */
     bool migrate;    /* apply migrations even to a store that is not empty */
-    bool create;     /* SQLite: make the file if it is not there */
+    bool create;     /* make the file or the schema if it is not there */
     bool as_it_is;   /* do not look at the schema: only ops->migrate may be called */
     struct ff_clock clock;
     struct ff_random random;

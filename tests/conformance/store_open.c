@@ -59,6 +59,7 @@ FF_CONFORMANCE(store_open, must_exist_makes_no_file)
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     EXPECT_STATUS(t, FF_NOT_FOUND, when_opened(t, url, &there));
     EXPECT(t, access(path, F_OK) != 0);
+    EXPECT_REFUSED(t, FF_INVALID, "url", when_opened(t, "sqlite:/tmp", &there));
 }
 
 FF_CONFORMANCE(store_open, file_of_something_else_is_left_alone)
@@ -70,7 +71,7 @@ FF_CONFORMANCE(store_open, file_of_something_else_is_left_alone)
 
     EXPECT(t, fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
-    EXPECT(t, when_opened(t, url, NULL) != FF_OK);
+    EXPECT_STATUS(t, FF_SCHEMA, when_opened(t, url, NULL));
     EXPECT(t, pread(fd, back, sizeof back - 1, 0) == (ssize_t)sizeof text - 1);
     EXPECT_TEXT(t, text, back);
     (void)close(fd);
@@ -102,6 +103,8 @@ FF_CONFORMANCE(store_open, options_have_limits)
     EXPECT_REFUSED(t, FF_INVALID, "flow_edges_max", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = sizeof o, .event_renewals = "some"};
     EXPECT_REFUSED(t, FF_INVALID, "event_renewals", when_opened(t, t->url, &o));
+    o = (struct ff_options){.size = sizeof o, .instance_tag = "No Tag"};
+    EXPECT_REFUSED(t, FF_INVALID, "instance_tag", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = 0};
     EXPECT_REFUSED(t, FF_INVALID, "size", when_opened(t, t->url, &o));
     o = (struct ff_options){.size = sizeof o, .executors = 3};

@@ -178,7 +178,7 @@ static void board_init(struct board *board, const char *name, int executors)
 static struct ff_store *postgres_new(const char *url)
 {
     const struct ff_store_options options = {
-        .url = url, .clock = ff_clock_system(), .random = ff_random_system()};
+        .url = url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
     struct ff_store *store;
     struct ff_error error;
 

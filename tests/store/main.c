@@ -52,7 +52,7 @@ const char *test_url(const char *more)
 
 struct ff_store *store_open(const char *more)
 {
-    const struct ff_store_options options = {.url = test_url(more)};
+    const struct ff_store_options options = {.url = test_url(more), .create = true};
     struct ff_store *store = NULL;
     struct ff_error error;
 

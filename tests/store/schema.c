@@ -16,7 +16,7 @@ enum { RACERS = 6 };
 
 static ff_status open_status(struct ff_error *reterr)
 {
-    const struct ff_store_options options = {.url = test_url("")};
+    const struct ff_store_options options = {.url = test_url(""), .create = true};
     struct ff_store *store = NULL;
     const ff_status status = ff_store_open(&options, &store, reterr);
 
@@ -125,6 +125,21 @@ static void server_that_may_lose_commits_is_refused(void)
     CHECK(status == FF_UNAVAILABLE && warned);
 }
 
+/* `ff ls` with the wrong database in mind used to leave a schema there. */
+static void who_only_looks_makes_none(void)
+{
+    const struct ff_store_options look = {.url = test_url("")};
+    struct ff_store *store = NULL;
+    struct ff_error error;
+
+    CHECK(ff_store_open(&look, &store, &error) == FF_NOT_FOUND);
+    CHECK(strstr(error.message, test_schema()));
+    CHECK(disturb("SELECT count(*) FROM pg_namespace WHERE nspname = '%s'", test_schema()) == 0);
+    CHECK(open_status(NULL) == FF_OK);
+    CHECK(ff_store_open(&look, &store, &error) == FF_OK);
+    ff_store_free(store);
+}
+
 static void schema_name_is_checked(void)
 {
     const struct ff_store_options options = {.url = "postgres://h/d?schema=a%20b"};
@@ -141,6 +156,7 @@ const struct test schema_tests[] = {
     {"schema__dry_run_changes_nothing", dry_run_changes_nothing},
     {"schema__every_statement_can_be_prepared", every_statement_can_be_prepared},
     {"schema__server_that_may_lose_commits_is_refused", server_that_may_lose_commits_is_refused},
+    {"schema__who_only_looks_makes_none", who_only_looks_makes_none},
     {"schema__name_is_checked", schema_name_is_checked},
     {NULL, NULL},
 };

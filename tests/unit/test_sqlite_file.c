@@ -408,7 +408,7 @@ static void test_sqlite__foreign_files_are_left_alone(void **state)
     for (int i = 0; i < 200; i++)
         fprintf(file, "this is not a database\n");
     fclose(file);
-    assert_int_equal(FF_UNAVAILABLE, reopen(f, true));
+    assert_int_equal(FF_SCHEMA, reopen(f, true));
 }
 
 static void test_sqlite__bad_urls_are_refused(void **state)

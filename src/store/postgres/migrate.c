@@ -81,7 +81,12 @@ static ff_status read_ledger(PGconn *conn, const struct ff_pg_config *config,
     FF_TRY(ask(conn, FF_SQL_LEDGER_EXISTS, config->schema, &exists, reterr));
     if (PQntuples(exists) == 0)
         return FF_OK;
-    FF_TRY(ask(conn, FF_SQL_MIGRATIONS_APPLIED, NULL, &lines, reterr));
+    if (ask(conn, FF_SQL_MIGRATIONS_APPLIED, NULL, &lines, reterr) != FF_OK) {
+        const struct ff_error cause = reterr ? *reterr : (struct ff_error){.status = FF_SCHEMA};
+
+        return ff_fail(reterr, cause.status, "cannot read schema '%s': %s", config->schema,
+                       cause.message); /* not ours to use, most of the time */
+    }
     for (int row = 0; row < PQntuples(lines); row++)
         FF_TRY(ff_ledger_line(ledger, number_at(lines, row, 0), PQgetvalue(lines, row, 2),
                               number_at(lines, row, 3), reterr));
@@ -150,6 +155,9 @@ static ff_status migrate_inside(PGconn *conn, const struct ff_pg_config *config,
         return FF_OK;
     if (migrate->from > 0 && !migrate->apply)
         return ff_ledger_is_old(&ledger, reterr);
+    if (migrate->from == 0 && migrate->must_exist)
+        return ff_fail(reterr, FF_NOT_FOUND, "no store in this database: schema '%s' is not there",
+                       config->schema);
     return apply(conn, config, migrate, reterr);
 }
 

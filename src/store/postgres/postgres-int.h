@@ -271,6 +271,7 @@ FF_MUST_CHECK ff_status ff_pg_session_new(struct ff_store *store, struct ff_sess
 struct ff_pg_migrate {
     bool apply;       /* also to a store that is not empty */
     bool dry_run;     /* only report */
+    bool must_exist;  /* an empty schema is left as it is */
     int32_t from, to; /* answers: schema numbers before and after */
 };
 /* On a blocking connection outside of any transaction. */

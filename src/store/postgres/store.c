@@ -299,7 +299,7 @@ static const struct ff_store_ops store_ops = {
 static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *options,
                          struct ff_error *reterr)
 {
-    struct ff_pg_migrate migrate = {.apply = options->migrate};
+    struct ff_pg_migrate migrate = {.apply = options->migrate, .must_exist = !options->create};
     AUTO_CONN conn = NULL;
 
     FF_TRY(look(pg, &conn, reterr));

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 #include "base/str.h"
 
 #include "base/banned.h"
+
+#define FOLDER_BYTES 4096
 
 /* All named memory stores of this process. */
 static pthread_mutex_t memories_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -246,6 +249,19 @@ static void store_freep(struct ff_sqlite_store **store)
 
 /* --- opening --- */
 
+/* The directory a file is in. False: the path is too long. */
+static bool folder_of(const char *path, char folder[FOLDER_BYTES])
+{
+    const int length = snprintf(folder, FOLDER_BYTES, "%s", path);
+    char *const slash = strrchr(folder, '/');
+
+    if (slash)
+        slash[slash == folder] = '\0';
+    else
+        (void)snprintf(folder, FOLDER_BYTES, ".");
+    return length >= 0 && length < FOLDER_BYTES;
+}
+
 /* WAL needs shared memory and locks that work, which no network file system promises. */
 static ff_status check_file_system(const char *path, struct ff_error *reterr)
 {
@@ -253,20 +269,13 @@ static ff_status check_file_system(const char *path, struct ff_error *reterr)
         unsigned magic; /* as in linux/magic.h */
         const char *name;
     } refused[] = {{0x6969, "NFS"}, {0x517b, "SMB"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB2"}};
-    char folder[4096];
+    char folder[FOLDER_BYTES];
     struct statfs fs;
-    int length = snprintf(folder, sizeof folder, "%s", path);
 
-    if (length < 0 || (size_t)length >= sizeof folder)
+    if (!folder_of(path, folder))
         return ff_fail_field(reterr, FF_INVALID, "url", "path is too long");
-    if (statfs(folder, &fs) != 0) {
-        char *const slash = strrchr(folder, '/');
-
-        if (slash)
-            slash[slash == folder] = '\0';
-        if (statfs(slash ? folder : ".", &fs) != 0)
-            return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
-    }
+    if (statfs(path, &fs) != 0 && statfs(folder, &fs) != 0)
+        return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, strerror(errno));
     for (size_t i = 0; i < FF_ARRAY_LEN(refused); i++)
         if ((unsigned)fs.f_type == refused[i].magic)
             return ff_fail(reterr, FF_INVALID,
@@ -276,30 +285,65 @@ static ff_status check_file_system(const char *path, struct ff_error *reterr)
     return FF_OK;
 }
 
+/* Why the file is of no use, in words for whoever named it. */
+static ff_status open_failed(const struct ff_sqlite_store *store, int rc, struct ff_error *reterr)
+{
+    const struct ff_sqlite_conn *const home = store->home;
+    char folder[FOLDER_BYTES];
+    int why = home->db ? sqlite3_system_errno(home->db) : 0;
+
+    /* SQLite tells of its last try, which was to read a file that could not be made. */
+    if (why == ENOENT && folder_of(store->path, folder) && access(folder, W_OK | X_OK) != 0)
+        why = errno;
+    switch (rc & 0xff) {
+    case SQLITE_NOTADB:
+        return ff_fail(reterr, FF_SCHEMA, "'%s' is not a SQLite file", store->path);
+    case SQLITE_READONLY:
+        return ff_fail(reterr, FF_UNAVAILABLE,
+                       "cannot open '%s': it and its directory must be writable", store->path);
+    case SQLITE_CANTOPEN:
+        return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", store->path,
+                       why ? strerror(why) : sqlite3_errstr(rc));
+    default:
+        return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", store->path, home->problem);
+    }
+}
+
 static ff_status open_file(struct ff_sqlite_store *store, bool create, struct ff_error *reterr)
 {
     const char *const path = store->path;
-    int64_t id, objects, is_wal;
+    int64_t id = 0, objects = 0, is_wal = 0;
+    struct stat info;
+    int rc;
 
     if (path[0] == '\0' || path[0] == ':' || strncmp(path, "file:", 5) == 0)
         return ff_fail_field(reterr, FF_INVALID, "url", "'%s' is not a path", path);
     if (!create && access(path, F_OK) != 0)
         return ff_fail(reterr, FF_NOT_FOUND, "no store at '%s': %s", path, strerror(errno));
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return ff_fail_field(reterr, FF_INVALID, "url", "'%s' is a directory", path);
     FF_TRY(check_file_system(path, reterr));
     store->home = ff_calloc(1, sizeof *store->home);
     if (!store->home)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the store");
     /* Whose file it is comes before the first write to it. */
-    if (ff_sqlite_conn_open(store->home, path, false, create) != SQLITE_OK ||
-        ff_sqlite_number(store->home, "PRAGMA application_id", 0, &id) != SQLITE_OK ||
-        ff_sqlite_number(store->home, "PRAGMA schema_version", 0, &objects) != SQLITE_OK)
-        return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, store->home->problem);
+    rc = ff_sqlite_conn_open(store->home, path, false, create);
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_number(store->home, "PRAGMA application_id", 0, &id);
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_number(store->home, "PRAGMA schema_version", 0, &objects);
+    if (rc == SQLITE_OK && create && sqlite3_db_readonly(store->home->db, "main") == 1)
+        rc = SQLITE_READONLY; /* whoever would make it means to write */
+    if (rc != SQLITE_OK)
+        return open_failed(store, rc, reterr);
     if (id != FF_SQLITE_APPLICATION_ID && (id != 0 || objects != 0))
         return ff_fail(reterr, FF_SCHEMA, "'%s' is a SQLite file of another program", path);
-    if (ff_sqlite_exec_patiently(store->home, "PRAGMA journal_mode=WAL") != SQLITE_OK ||
-        ff_sqlite_number(store->home, ff_sql_blocks[FF_SQL_JOURNAL_IS_WAL].text[FF_DIALECT_SQLITE],
-                         0, &is_wal) != SQLITE_OK)
-        return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': %s", path, store->home->problem);
+    rc = ff_sqlite_exec_patiently(store->home, "PRAGMA journal_mode=WAL");
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_number(
+            store->home, ff_sql_blocks[FF_SQL_JOURNAL_IS_WAL].text[FF_DIALECT_SQLITE], 0, &is_wal);
+    if (rc != SQLITE_OK)
+        return open_failed(store, rc, reterr);
     if (!is_wal)
         return ff_fail(reterr, FF_UNAVAILABLE, "cannot open '%s': no write-ahead log here", path);
     return FF_OK;
