@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "engine/engine-int.h"
 #include "ops/execution.h"
+#include "sql_ids.h"
 
 #include "base/banned.h"
 
@@ -52,6 +53,21 @@ int64_t ff_engine_events_lag(struct ff_engine *engine)
         lag = ff_max_i64(tail->head_id - tail->position, 0);
     pthread_mutex_unlock(&tail->lock);
     return lag;
+}
+
+ff_status ff_engine_wal_bytes(struct ff_engine *engine, int64_t timeout_ms, int64_t *ret_bytes,
+                              struct ff_error *reterr)
+{
+    struct ff_arena arena;
+    struct ff_read read = {.block = FF_SQL_WAL_BYTES, .arena = &arena};
+    ff_status status;
+
+    ff_arena_init(&arena, 256, 4096);
+    status = ff_engine_read(engine, &read, timeout_ms, reterr);
+    if (status == FF_OK)
+        *ret_bytes = read.cells[FF_OUT_WAL_BYTES_BYTES].as.i64;
+    ff_arena_done(&arena);
+    return status;
 }
 
 /* ---- after a commit ----------------------------------------------------------------------------

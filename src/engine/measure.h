@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "model/events.h"
 
+#include <flowfabric.h>
 #include <stddef.h>
 
 #define FF_MEASURED_LANES_MAX 100 /* the rest is counted together, as the lane without a name */
@@ -43,6 +44,10 @@ size_t ff_engine_lane_runs(struct ff_engine *engine, struct ff_lane_runs *out);
 int64_t ff_engine_timers_late_ms(struct ff_engine *engine);
 /* Ids of the log that were given out and not yet shown to those who follow it. */
 int64_t ff_engine_events_lag(struct ff_engine *engine);
+/* What has ever been written to the store's write-ahead log: on Postgres by everybody on that
+ * server, on SQLite by this process. Asks the store. */
+FF_MUST_CHECK ff_status ff_engine_wal_bytes(struct ff_engine *engine, int64_t timeout_ms,
+                                            int64_t *ret_bytes, struct ff_error *reterr);
 
 /* For the engine. */
 void ff_measure_committed(struct ff_engine *engine, struct ff_batch *batch);

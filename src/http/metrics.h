@@ -18,6 +18,7 @@
 struct ff_metrics {
     struct ff_histogram requests[FF_ROUTE_COUNT + 1][FF_METRIC_CODES]; /* last: no route */
     _Atomic int64_t connections_total, crowded_total, cut_total, gone_total, undelivered_total;
+    _Atomic int64_t malformed_total; /* answered by libmicrohttpd itself */
     _Atomic int64_t streams, waiting_claims;
 };
 

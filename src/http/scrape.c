@@ -127,6 +127,17 @@ static void add_depth(struct ff_strbuf *out, const char *lane, const char *state
     ff_strbuf_addf(out, "\",state=\"%s\"} %" PRId64 "\n", state, count);
 }
 
+static void add_wal(struct ff_strbuf *out, struct ff_engine *engine)
+{
+    int64_t bytes;
+
+    if (ff_engine_wal_bytes(engine, FF_HTTP_READY_MS, &bytes, NULL) == FF_OK)
+        ff_metric_one(out, "ff_wal_bytes_total", "counter",
+                      "Bytes written to the write-ahead log: on Postgres by everybody on that "
+                      "server, on SQLite by this process.",
+                      bytes);
+}
+
 static void add_lanes(struct ff_strbuf *out, struct ff_server *server)
 {
     FF_AUTO(ff_answer_free) struct ff_lane_list list = {0};
@@ -137,6 +148,8 @@ static void add_lanes(struct ff_strbuf *out, struct ff_server *server)
     const size_t count = ff_min_size(list.count, FF_HTTP_METRIC_LANES_MAX);
 
     ff_metric_one(out, "ff_store_up", "gauge", "1 if the store answered just now.", is_there);
+    if (is_there)
+        add_wal(out, server->client->engine);
     ff_metric_head(out, "ff_queue_depth", "gauge", "Executions by lane and live state.");
     for (size_t i = 0; i < count; i++) {
         add_depth(out, list.items[i].lane, "waiting", list.items[i].waiting);
@@ -169,6 +182,9 @@ static void add_server(struct ff_strbuf *out, const struct ff_server *server)
                   "Connections above the limit: answered 503.", metrics->crowded_total);
     ff_metric_one(out, "ff_http_cut_total", "counter", "Connections cut for being too slow.",
                   metrics->cut_total);
+    ff_metric_one(out, "ff_http_malformed_total", "counter",
+                  "What was not HTTP, and was answered by libmicrohttpd.",
+                  metrics->malformed_total);
     ff_metric_one(out, "ff_http_gone_total", "counter", "Clients that left while they waited.",
                   metrics->gone_total);
     ff_metric_one(out, "ff_tasks_undelivered_total", "counter",

@@ -128,11 +128,16 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **re
     *request = NULL;
 }
 
+/* What libmicrohttpd says, to everybody but the client, when it answers what is not HTTP by itself.
+ * It gives us no other hint, and none about which connection it was. */
+#define NOT_HTTP "Error processing request"
+
 static void on_log(void *ctx, const char *fmt, va_list args)
 {
+    struct ff_server *const server = ctx;
     char text[512];
 
-    (void)ctx;
+    server->metrics.malformed_total += strncmp(fmt, NOT_HTTP, sizeof NOT_HTTP - 1) == 0;
     if (!ff_log_enabled(FF_LOG_DEBUG))
         return;
     (void)vsnprintf(text, sizeof text, fmt, args);

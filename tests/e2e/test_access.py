@@ -429,6 +429,8 @@ class Hostile(unittest.TestCase):
                     self.assertNotIn(raw[-20:].strip(), text, "nothing is said back")
             http = server.client()
             self.assertEqual([], http.get("/v1/executions").json["executions"])
+            told = server.metric("ff_http_malformed_total")
+            self.assertTrue(sum(1 for case in cases if case[2]) <= told <= len(cases), told)
 
     def test_too_many_connections_are_refused_politely(self):
         with Server(args=["--connections-max", "5", "--log-level", "warn"]) as server:

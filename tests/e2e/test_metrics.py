@@ -12,7 +12,7 @@ NAMES = {
     "ff_oldest_ready_age_seconds": "gauge", "ff_lease_expired_total": "counter",
     "ff_lease_renew_seconds": "histogram", "ff_timers_late_seconds": "gauge",
     "ff_store_tx_seconds": "histogram", "ff_store_busy_total": "counter",
-    "ff_events_lag": "gauge", "ff_sse_clients": "gauge",
+    "ff_events_lag": "gauge", "ff_sse_clients": "gauge", "ff_wal_bytes_total": "counter",
     "ff_http_request_duration_seconds": "histogram", "ff_build_info": "gauge",
 }
 SAMPLE = re.compile(r'^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? ([-+0-9.e]+)$')
@@ -82,6 +82,8 @@ class Metrics(unittest.TestCase):
             name, labels = "ff_store_tx_seconds_count", f'op="{op}"'
             self.assertGreater(after[name][labels], before[name][labels])
         self.assertEqual(0, after["ff_timers_late_seconds"][None])
+        self.assertGreater(after["ff_wal_bytes_total"][None],
+                           before["ff_wal_bytes_total"][None] + 4096)
 
     def test_lanes_are_bounded(self):
         for start in range(0, 120, 60):

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/measure.h"
 #include "ops/background.h"
 
 #include "base/banned.h"
@@ -352,12 +353,15 @@ ff_status read_registry(struct test *t, struct stage *s)
     struct ff_worker_list workers = {0};
     struct ff_scanner_list scanners = {0};
     ff_status status = ff_lanes(t->client, &lanes, &t->err);
+    int64_t bytes;
 
     (void)s;
     if (status == FF_OK)
         status = ff_workers(t->client, &workers, &t->err);
     if (status == FF_OK)
         status = ff_scanners(t->client, &scanners, &t->err);
+    if (status == FF_OK)
+        status = ff_engine_wal_bytes(t->client->engine, TEST_WAIT_MS, &bytes, &t->err);
     ff_answer_free(&lanes);
     ff_answer_free(&workers);
     ff_answer_free(&scanners);

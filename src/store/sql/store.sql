@@ -43,6 +43,16 @@ SELECT {{now_ms}} AS now_ms,
 -- note: The store's time. The last statement of a load, after all locks.
 SELECT {{clock_ms}} AS now_ms;
 
+-- name: wal_bytes
+-- out:  cells bytes:i64
+-- note: How much has ever been written to the write-ahead log.
+-- postgres:
+-- The position of the whole server; there is none for one database.
+SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::int8 AS bytes;
+-- sqlite:
+-- A function of ours, which knows what this process has written since it opened the file.
+SELECT ff_wal_bytes() AS bytes;
+
 -- name: clock_read
 -- out:  cells now_ms:i64
 -- note: The highest time this store has seen.

@@ -15,6 +15,8 @@
 
 #include "base/banned.h"
 
+#define FRAME_BYTES (4096 + 24) /* of the log: a page of SQLite's usual size, and its header */
+
 /* What a primary result code means to the executor. What is not listed is the fault of the op. */
 static const struct {
     int code;
@@ -86,13 +88,26 @@ static void now_function(sqlite3_context *context, int count, sqlite3_value **va
     sqlite3_result_int64(context, conn->now_ms);
 }
 
-static int remember_wal_pages(void *ctx, sqlite3 *db, const char *name, int pages)
+static void wal_bytes_function(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const struct ff_sqlite_conn *const conn = sqlite3_user_data(context);
+
+    (void)count;
+    (void)values;
+    sqlite3_result_int64(context, conn->wal_bytes ? atomic_load(conn->wal_bytes) : 0);
+}
+
+/* After every commit. */
+static int look_at_wal(void *ctx, sqlite3 *db, const char *name, int pages)
 {
     struct ff_sqlite_conn *const conn = ctx;
+    int written = 0, highest;
 
-    (void)db;
     (void)name;
     conn->wal_pages = pages;
+    if (conn->wal_bytes &&
+        sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_WRITE, &written, &highest, 1) == SQLITE_OK)
+        atomic_fetch_add(conn->wal_bytes, (long long)written * FRAME_BYTES);
     return SQLITE_OK;
 }
 
@@ -151,9 +166,12 @@ int ff_sqlite_conn_open(struct ff_sqlite_conn *conn, const char *path, bool memo
         return ff_sqlite_note(conn, rc, "open", path);
     rc = sqlite3_create_function_v2(conn->db, "ff_now_ms", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                     conn, now_function, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function_v2(conn->db, "ff_wal_bytes", 0, SQLITE_UTF8, conn,
+                                        wal_bytes_function, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         return ff_sqlite_note(conn, rc, "prepare", path);
-    sqlite3_wal_hook(conn->db, remember_wal_pages, conn); /* also ends automatic checkpoints */
+    sqlite3_wal_hook(conn->db, look_at_wal, conn); /* also ends automatic checkpoints */
     if (FF_MUTANT(sqlite_not_synced))
         return ff_sqlite_exec_patiently(conn, "PRAGMA synchronous=OFF");
     return ff_sqlite_exec_patiently(conn, settings);

@@ -382,6 +382,8 @@ ff_status ff_sqlite_session_new(struct ff_store *base, struct ff_session **ret,
         session_free(&s->base);
         return FF_UNAVAILABLE;
     }
+    if (!store->memory)
+        s->conn->wal_bytes = &store->wal_bytes;
     *ret = &s->base;
     return FF_OK;
 }

@@ -38,8 +38,9 @@ enum { TX_READ, TX_WRITE, TX_COMMIT, TX_ROLLBACK, TX_COUNT };
 
 struct ff_sqlite_conn {
     sqlite3 *db;
-    int64_t now_ms; /* what ff_now_ms() answers; set at the start of every call */
-    int wal_pages;  /* as of the last commit */
+    int64_t now_ms;          /* what ff_now_ms() answers; set at the start of every call */
+    int wal_pages;           /* as of the last commit */
+    atomic_llong *wal_bytes; /* of the store: what all its connections have written; or NULL */
     char problem[320];
     sqlite3_stmt *blocks[FF_SQL_COUNT]; /* prepared when first used */
     sqlite3_stmt *tables[FF_TABLE_COUNT][STMT_COUNT];
@@ -122,6 +123,7 @@ struct ff_sqlite_store {
     pthread_mutex_t lock;            /* guards the rest, and `home` of a file */
     int64_t last_now_ms, last_boot_ms;
     int64_t seen_version; /* PRAGMA data_version */
+    atomic_llong wal_bytes;
 };
 
 /* The store's time: never runs back, whatever the wall clock does. */
