@@ -67,8 +67,9 @@ const struct ff_verb ff_verbs[] = {
      "Prints where it listens. Without a token it listens on loopback only. Tokens come from "
      "--token-file, or from FF_TOKEN: one token that may do everything. A line of the file is NAME "
      "TOKEN SCOPES [NAMESPACES]; scopes are read, submit, work and admin, lists are joined by "
-     "commas, the first namespace is the default. SIGTERM and SIGINT let requests finish; leases "
-     "stay valid.",
+     "commas, the first namespace is the default. Every option is also an environment variable "
+     "(--tls-cert is FF_TLS_CERT) and a line of the file that --config names (tls-cert = FILE). "
+     "SIGTERM and SIGINT let requests finish; leases stay valid.",
      serve_takes, ff_run_serve},
     {"submit", "", 0, 0, "hand in an execution, or many",
      "Prints the id. With --bulk each item is an object as in the HTTP API (kind, lane, input, "

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -19,7 +20,7 @@
 
 #include "base/banned.h"
 
-#define LISTEN_DEFAULT   "127.0.0.1:9090"
+#define LISTEN_DEFAULT   "127.0.0.1" /* and FF_HTTP_PORT */
 #define GRACE_MS_DEFAULT 10000
 #define FILE_BYTES_MAX   (1 << 20)
 #define HOSTS_MAX        64
@@ -232,6 +233,56 @@ static int stop(struct ff_cli *cli, struct ff_server *server, int64_t grace_ms)
     return left ? ff_status_exit(FF_TIMEOUT) : FF_EXIT_OK;
 }
 
+/* The URL of the store as it may be logged: without a user, a password or parameters. */
+static struct ff_str store_name(struct ff_cli *cli, const char *url)
+{
+    const char *const scheme = strstr(url, "://");
+    const char *const host = scheme ? scheme + 3 : url;
+    const char *const at = scheme ? strrchr(host, '@') : NULL;
+    const char *const rest = at ? at + 1 : host;
+
+    if (!scheme)
+        return ff_str_of(url);
+    return ff_arena_printf(&cli->arena, "%.*s%.*s", (int)(host - url), url, (int)strcspn(rest, "?"),
+                           rest);
+}
+
+static void log_start(struct ff_cli *cli, const struct config *config,
+                      const struct ff_server_options *options, const char *url)
+{
+    const char *const store = value_of(cli, config, FF_OPT_STORE);
+
+    ff_log_event(
+        FF_LOG_INFO, "cli", "serving",
+        FF_LOG_FIELDS(ff_log_str("url", ff_str_of(url)),
+                      ff_log_str("store", store_name(cli, store ? store : ff_cli_store(cli))),
+                      ff_log_i64("tokens", (int64_t)options->tokens->count),
+                      ff_log_str("version", ff_str_of(ff_version()))));
+}
+
+/* Every connection is an open file, and a shell allows 1,024 of them unless a program asks for
+ * more. Where it may not have as many as it needs, fewer connections are better than accept()
+ * failing. */
+static void allow_files(struct ff_server_options *options)
+{
+    const int64_t beside = FF_HTTP_CONNECTIONS_EXTRA + FF_HTTP_FILES_BESIDE;
+    const int64_t wanted =
+        options->connections_max ? options->connections_max : FF_HTTP_CONNECTIONS_MAX;
+    const rlim_t need = (rlim_t)ff_add_i64_clamped(wanted, beside);
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return;
+    files.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+        return;
+    options->connections_max = ff_max_i64((int64_t)files.rlim_cur - beside, 1);
+    ff_log_event(FF_LOG_WARN, "cli", "fewer connections than wanted: too few files may be open",
+                 FF_LOG_FIELDS(ff_log_i64("connections_max", options->connections_max),
+                               ff_log_i64("wanted", wanted),
+                               ff_log_i64("open_files_max", (int64_t)files.rlim_cur)));
+}
+
 static int serve(struct ff_cli *cli, const struct config *config, struct ff_server_options *options)
 {
     struct ff_server *server = NULL;
@@ -243,9 +294,11 @@ static int serve(struct ff_cli *cli, const struct config *config, struct ff_serv
 
     if (code != FF_EXIT_OK)
         return code;
+    allow_files(options);
     const ff_status status = ff_server_new(options, &server, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "start the server", status, &error);
+    log_start(cli, config, options, ff_server_url(server));
     (void)fprintf(cli->out, "listening on %s\n", ff_server_url(server));
     (void)fflush(cli->out);
     stop_signals(&stops);
@@ -301,6 +354,8 @@ int ff_run_serve(struct ff_cli *cli)
 
     if (!config)
         return ff_status_exit(FF_NO_MEMORY);
+    if (ff_cli_has(cli, FF_OPT_SERVER))
+        return ff_cli_usage(cli, "serve is a server and works on a store: name it with --store");
     /* Threads inherit the mask: only this one hears of them. */
     stop_signals(&stops);
     (void)pthread_sigmask(SIG_BLOCK, &stops, NULL);

@@ -8,6 +8,8 @@
 #ifndef FF_HTTP_LIMITS_H
 #define FF_HTTP_LIMITS_H
 
+#define FF_HTTP_PORT 9090 /* where an address without a port listens */
+
 #define FF_HTTP_BODY_BYTES_MAX (8 << 20) /* one body holds a thousand submissions of 8 KiB */
 #define FF_HTTP_BODIES_BYTES_MAX                                                                   \
     (256 << 20)                             /* all that are being read or worked on together ...   \
@@ -21,6 +23,7 @@
 
 #define FF_HTTP_CONNECTIONS_MAX   4096 /* then 503 ... */
 #define FF_HTTP_CONNECTIONS_EXTRA 64   /* ... to so many at a time; more are closed unheard */
+#define FF_HTTP_FILES_BESIDE      128  /* open beside connections: the store, logs, epoll */
 
 #define FF_HTTP_FIRST_MS 10000 /* connected: first request line */
 #define FF_HTTP_IDLE_MS  75000 /* answered: next request line */

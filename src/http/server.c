@@ -218,8 +218,11 @@ static ff_status open_socket(struct ff_server *server, const char *text, int *re
     char host[256];
     int port = 0;
 
-    if (!ff_host_split(ff_str_of(text), host, &port))
+    /* A number alone would pass for an address: 9191 is 0.0.35.231. */
+    if (!ff_host_split(ff_str_of(text), host, &port) || !text[strspn(text, "0123456789")])
         return ff_fail_field(reterr, FF_INVALID, "listen", "'%s' is not HOST:PORT", text);
+    if (!strrchr(text, ':') || text[strlen(text) - 1] == ']')
+        port = FF_HTTP_PORT;
     FF_TRY(address_of(text, host, port, &address, reterr));
     look_at(address, &is_loopback, &server->any_address);
     ff_status status = FF_OK;
@@ -266,8 +269,11 @@ static ff_status start_daemon(struct ff_server *server, const struct ff_server_o
         MHD_OPTION_END);
     if (!server->daemon) {
         (void)close(fd);
-        return ff_fail(reterr, FF_INVALID, "cannot start the server%s",
-                       server->is_tls ? ": are certificate and key right" : "");
+        return ff_fail(reterr, FF_INVALID, "%s",
+                       server->is_tls
+                           ? "certificate and key cannot be used: both must be PEM, and belong "
+                             "together"
+                           : "libmicrohttpd does not start");
     }
     return FF_OK;
 }

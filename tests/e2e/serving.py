@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -29,6 +30,13 @@ def wait_for(what, condition, seconds=DEADLINE_S):
         if time.monotonic() > until:
             raise AssertionError(f"{what}: not within {seconds} s")
         time.sleep(0.01)
+
+
+def allow_files(count):
+    """Tests with many connections open more files than a shell allows unasked."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 def postgres_url():
@@ -143,7 +151,8 @@ class Client:
 class Server:
     """ff serve on a port of its own; stopped by its context."""
 
-    def __init__(self, store=None, args=(), env=None, tokens=None, listen="127.0.0.1:0"):
+    def __init__(self, store=None, args=(), env=None, tokens=None, listen="127.0.0.1:0",
+                 before=None):
         self.dir = tempfile.TemporaryDirectory(dir=os.environ.get("FF_TEST_TMP"))
         self.store = store or "sqlite:" + os.path.join(self.dir.name, "ff.db")
         self.args = list(args)
@@ -155,6 +164,7 @@ class Server:
             self.args += ["--token-file", path]
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
         self.env.update(env or {})
+        self.before = before  # runs in the new process, before ff does
         self.log_path = os.path.join(self.dir.name, "log")
         self.process = None
         self.port = None
@@ -165,7 +175,8 @@ class Server:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 [FF, "serve", "--store", self.store, "--listen", listen, *self.args],
-                stdout=subprocess.PIPE, stderr=log, env=self.env, cwd=self.dir.name)
+                stdout=subprocess.PIPE, stderr=log, env=self.env, cwd=self.dir.name,
+                preexec_fn=self.before)
         line = self.process.stdout.readline().decode()
         if not line.startswith("listening on "):
             raise AssertionError(f"server did not start: {line}{self.log()}")
