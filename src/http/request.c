@@ -217,7 +217,10 @@ static void log_over(const struct ff_request *request, bool delivered, int64_t u
     const bool went_well = delivered && request->status < 500;
     const size_t path_len = strcspn(request->uri, "?"); /* a query may say too much */
 
-    if (went_well && request->route && request->route->flags & FF_ROUTE_QUIET)
+    const bool is_quiet =
+        request->quiet || (request->route && request->route->flags & FF_ROUTE_QUIET);
+
+    if (went_well && is_quiet)
         return;
     ff_log_event(
         FF_LOG_INFO, "http", delivered ? "request" : "request was not answered",

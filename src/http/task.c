@@ -89,6 +89,7 @@ static bool answer_nothing(struct ff_request *request)
 {
     const struct ff_tasks none = {.count = 0};
 
+    request->quiet = true; /* an idle worker asks every second */
     return ff_answer_json(request, 200, ff_json_tasks(&none));
 }
 
@@ -111,6 +112,7 @@ static bool claimed(struct ff_request *request)
         return answer_nothing(request);
     }
     request->undelivered = claim_undelivered;
+    request->quiet = claimed->tasks.count == 0;
     return ff_answer_json(request, 200, ff_json_tasks(&claimed->tasks));
 }
 

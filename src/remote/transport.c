@@ -333,7 +333,10 @@ static bool was_sent(CURL *curl)
 static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *state, const char *why,
                          struct ff_error *reterr)
 {
-    const char *const text = why[0] ? why : curl_easy_strerror(code);
+    /* The server had closed a kept connection, and we do not say anything twice. */
+    const char *const text = code == CURLE_SEND_FAIL_REWIND ? "connection closed"
+                             : why[0]                       ? why
+                                                            : curl_easy_strerror(code);
 
     if (state->too_large)
         return ff_fail(reterr, FF_TOO_LARGE, "the answer has more than %d bytes", ANSWER_BYTES_MAX);

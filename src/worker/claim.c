@@ -56,9 +56,9 @@ static bool claim(struct ff_worker *worker, const struct ff_claim_request *reque
         struct ff_error error = {0};
         const ff_status status = ff_claim(worker->client, request, &haul->tasks, &error);
 
+        ff_worker_called(worker, status, "claim", &error);
         if (status == FF_OK)
             return true;
-        ff_worker_notice(worker, "cannot claim: %s", error.message);
         pthread_mutex_lock(&worker->lock);
         if (!ff_status_say_again(status)) {
             /* The same answer would come again: a name is wrong, the schema does not fit ... */

@@ -69,8 +69,7 @@ static void renew(struct ff_worker *worker, struct round *round)
     const ff_status status =
         ff_renew(worker->client, round->items, round->count, round->results, &error);
 
-    if (status != FF_OK)
-        ff_worker_notice(worker, "cannot renew %zu leases: %s", round->count, error.message);
+    ff_worker_called(worker, status, "renew leases", &error);
     pthread_mutex_lock(&worker->lock);
     settle(worker, round, status);
 }

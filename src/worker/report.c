@@ -175,7 +175,8 @@ static void report(struct ff_worker *worker, struct batch *batch)
     size_t refused = 0;
 
     FF_FAILPOINT(worker_reported);
-    if (status != FF_OK)
+    ff_worker_called(worker, status, "report", &error);
+    if (status != FF_OK && !ff_status_say_again(status))
         ff_worker_notice(worker, "cannot report %zu tasks: %s", batch->count, error.message);
     for (size_t i = 0; status == FF_OK && i < batch->count; i++) {
         if (batch->results[i].status != FF_OK && refused++ == 0)

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/limits.h"
@@ -77,6 +78,7 @@ struct ff_worker {
     int64_t grace_ms, renew_every_ms;
     void (*notice)(void *data, const char *line);
     void *notice_data;
+    atomic_bool away; /* an outage has been told, and nothing was answered since */
 
     sem_t stop; /* posted by ff_worker_stop, also from a signal handler */
     pthread_mutex_t lock;
@@ -100,6 +102,10 @@ struct ff_worker {
 
 int64_t ff_worker_now_ms(void);
 void ff_worker_notice(struct ff_worker *worker, const char *fmt, ...) FF_PRINTF(2, 3);
+/* How a call ended. An outage is told once, in words like "claim", however many calls it fails; and
+ * once more when it is over. What is final is not told here. */
+void ff_worker_called(struct ff_worker *worker, ff_status status, const char *what,
+                      const struct ff_error *error);
 /* The lease is gone for good: no answer of this task will ever be taken. */
 bool ff_status_ends_lease(ff_status status);
 /* Nobody knows yet: saying the same again is right. */

@@ -51,6 +51,21 @@ void ff_worker_notice(struct ff_worker *worker, const char *fmt, ...)
     worker->notice(worker->notice_data, line);
 }
 
+void ff_worker_called(struct ff_worker *worker, ff_status status, const char *what,
+                      const struct ff_error *error)
+{
+    const bool is_away = ff_status_say_again(status);
+
+    if (status != FF_OK && !is_away)
+        return;
+    if (atomic_exchange(&worker->away, is_away) == is_away)
+        return;
+    if (is_away)
+        ff_worker_notice(worker, "cannot %s, and tries again: %s", what, error->message);
+    else
+        ff_worker_notice(worker, "calls are answered again");
+}
+
 bool ff_status_ends_lease(ff_status status)
 {
     return status == FF_STALE_LEASE || status == FF_LEASE_REVOKED || status == FF_NOT_ACTIVE ||

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import DEADLINE_S, wait_for
+from serving import DEADLINE_S, Server, wait_for
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
@@ -246,6 +246,50 @@ class ThroughAServer(Worker, unittest.TestCase):
         self.addCleanup(server.terminate)
         line = server.stdout.readline().decode()
         self.env["FF_SERVER"] = re.search(r"http://[0-9.:]+", line).group(0)
+
+
+class Refused(unittest.TestCase):
+    """A worker whose server is away, or does not want it, says so once."""
+
+    def setUp(self):
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+
+    def test_a_server_that_comes_back(self):
+        with Server(args=["--log-level", "warn"]) as server:
+            done = os.path.join(server.dir.name, "done")
+            os.mkfifo(done)
+            worker = subprocess.Popen([FF, "worker", "--server", server.url, "--concurrency", "2",
+                                       "--", "cat", done], env=self.env,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(worker.stdout.close)
+            self.addCleanup(worker.stderr.close)
+            self.addCleanup(worker.kill)
+            http = server.client()
+            made = http.post("/v1/executions", {"kind": "k"}).json["execution_id"]
+            wait_for("it runs", lambda: http.get("/v1/executions?state=active").json["executions"])
+            http.close()
+            server.kill()
+            # It can neither claim nor report now: one line tells all of that.
+            self.assertRegex(worker.stderr.readline(), b"^ff: cannot [a-z ]+, and tries again: ")
+            with open(done, "wb"):
+                pass
+            self.assertIn(made.encode(), worker.stdout.readline())
+            server.start(listen=server.url.split("/")[2])
+            self.assertEqual(b"ff: calls are answered again\n", worker.stderr.readline())
+            wait_for("its word has come through", lambda: http.get(
+                "/v1/executions?state=completed").json["executions"])
+            worker.terminate()
+            self.assertEqual(b"", worker.stderr.read())
+            self.assertEqual(0, worker.wait(timeout=DEADLINE_S))
+
+    def test_a_token_that_may_not_work(self):
+        token = "reader-token-0123456789"
+        with Server(tokens=f"reader {token} read\n") as server:
+            done = subprocess.run([FF, "worker", "--server", server.url, "--", "true"],
+                                  env={**self.env, "FF_TOKEN": token}, timeout=DEADLINE_S,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((4, b"ff: cannot work: this needs the scope 'work'\n"),
+                             (done.returncode, done.stderr))
 
 
 if __name__ == "__main__":
