@@ -178,17 +178,31 @@ static bool find_route(struct ff_request *request)
     return false;
 }
 
+/* A browser asks for the token when it is told that Basic will do. */
+static bool ask_for_token(struct ff_request *request, bool has_one)
+{
+    (void)ff_answer_fail(request, FF_UNAUTHORIZED, "Authorization",
+                         has_one ? "this token is not known here"
+                                 : "a token is needed: Authorization: Bearer TOKEN");
+    if (request->route == &ff_routes[FF_ROUTE_PAGE])
+        ff_answer_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                         "Basic realm=\"FlowFabric (the password is a token)\"");
+    return false;
+}
+
 static bool is_allowed(struct ff_request *request)
 {
     const struct ff_route *const route = request->route;
+    const struct ff_tokens *const tokens = request->server->tokens;
+    const char *const given = header(request, MHD_HTTP_HEADER_AUTHORIZATION);
 
-    if (!request->server->tokens->count || !route->scopes)
+    if (!tokens->count || !route->scopes)
         return true;
-    request->token =
-        ff_tokens_find(request->server->tokens, header(request, MHD_HTTP_HEADER_AUTHORIZATION));
+    request->token = ff_tokens_find(tokens, given);
+    if (!request->token && strcmp(route->method, "GET") == 0)
+        request->token = ff_tokens_find_basic(tokens, given);
     if (!request->token)
-        return !ff_answer_fail(request, FF_UNAUTHORIZED, "Authorization",
-                               "a token is needed: Authorization: Bearer TOKEN");
+        return ask_for_token(request, given != NULL);
     if (!(request->token->scopes & (route->scopes | FF_SCOPE_ADMIN)))
         return !ff_answer_fail(request, FF_FORBIDDEN, "scope", "this needs the scope '%s'",
                                ff_scope_name(route->scopes));

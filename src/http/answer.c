@@ -60,15 +60,26 @@ static bool answer_plain(struct ff_request *request)
     return ff_answer_bytes(request, 503, PROBLEM_TYPE,
                            FF_STR("{\"type\":\"urn:flowfabric:problem:no_memory\","
                                   "\"title\":\"out of memory\",\"status\":503,"
-                                  "\"code\":\"no_memory\",\"retryable\":true}"));
+                                  "\"code\":\"no_memory\",\"retryable\":true}\n"));
+}
+
+ff_status ff_answer_text(const json_t *json, struct ff_arena *arena, struct ff_str *ret,
+                         struct ff_error *reterr)
+{
+    struct ff_strbuf out = ff_strbuf_in(arena, FF_HTTP_ANSWER_BYTES_MAX);
+
+    if (!json)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
+    ff_json_write(&out, json);
+    ff_strbuf_addc(&out, '\n'); /* whoever looks at it with curl has a prompt to come */
+    return ff_strbuf_take(&out, ret, reterr);
 }
 
 static bool answer_text(struct ff_request *request, int status, const char *type, json_t *json)
 {
     struct ff_error error = {.status = FF_NO_MEMORY};
     struct ff_str text = {0};
-    const ff_status made =
-        ff_json_text(json, &request->arena, FF_HTTP_ANSWER_BYTES_MAX, &text, &error);
+    const ff_status made = ff_answer_text(json, &request->arena, &text, &error);
 
     json_decref(json);
     if (made == FF_OK)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/encode.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
@@ -232,18 +233,43 @@ ff_status ff_tokens_load(struct ff_tokens *tokens, const char *path, struct ff_e
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
-const struct ff_token *ff_tokens_find(const struct ff_tokens *tokens, const char *authorization)
+static const struct ff_token *find(const struct ff_tokens *tokens, const void *secret, size_t len)
 {
     const struct ff_token *found = NULL;
     uint8_t hash[FF_SHA256_BYTES];
 
-    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
-        return NULL;
-    if (ff_sha256_of(authorization + 7, strlen(authorization + 7), hash, NULL) != FF_OK)
+    if (ff_sha256_of(secret, len, hash, NULL) != FF_OK)
         return NULL;
     for (size_t i = 0; i < tokens->count; i++)
         if (ff_secret_eq(hash, tokens->items[i].hash, sizeof hash))
             found = &tokens->items[i];
+    return found;
+}
+
+const struct ff_token *ff_tokens_find(const struct ff_tokens *tokens, const char *authorization)
+{
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+        return NULL;
+    return find(tokens, authorization + 7, strlen(authorization + 7));
+}
+
+const struct ff_token *ff_tokens_find_basic(const struct ff_tokens *tokens,
+                                            const char *authorization)
+{
+    const struct ff_token *found = NULL;
+    uint8_t pair[2 * FF_HTTP_TOKEN_BYTES_MAX];
+    size_t len = 0;
+
+    if (!authorization || strncasecmp(authorization, "Basic ", 6) != 0)
+        return NULL;
+    const struct ff_str text = ff_str_of(authorization + 6);
+    if (FF_BASE64_DATA_BYTES_MAX(text.len) <= sizeof pair && ff_base64_decode(text, pair, &len)) {
+        const uint8_t *const colon = memchr(pair, ':', len);
+
+        if (colon)
+            found = find(tokens, colon + 1, len - (size_t)(colon + 1 - pair));
+    }
+    explicit_bzero(pair, sizeof pair);
     return found;
 }
 

@@ -45,6 +45,10 @@ FF_MUST_CHECK ff_status ff_tokens_load(struct ff_tokens *tokens, const char *pat
 
 /* "Bearer <token>" to its token; NULL: none fits. Takes the same time wherever they differ. */
 const struct ff_token *ff_tokens_find(const struct ff_tokens *tokens, const char *authorization);
+/* The same for "Basic <base64 of name:token>", whatever the name: all that a browser can say. It
+ * says so by itself to everything on this server, so this is for reading only. */
+const struct ff_token *ff_tokens_find_basic(const struct ff_tokens *tokens,
+                                            const char *authorization);
 
 /* Whether a token without namespaces, or one of its namespaces, allows this one. */
 bool ff_token_allows(const struct ff_token *token, const char *ns);

@@ -148,6 +148,10 @@ static void add_executions(struct ff_strbuf *out, struct ff_client *client, cons
         ff_execution_link(info->execution_id, "", link);
         add_link(out, link, strchr(info->execution_id, '}') + 2);
         add_cell(out, info->kind);
+        if (info->node) {
+            ff_strbuf_adds(out, " · ");
+            add_text(out, info->node);
+        }
         add_cell(out, info->lane);
         add_state(out, info->public_state);
         add_cell(out, info->worker_id);
@@ -199,6 +203,7 @@ bool ff_handle_page(struct ff_request *request)
     ff_hex_encode(bytes, sizeof bytes, nonce);
     ff_strbuf_addf(&out,
                    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta "
+                   "name=\"viewport\" content=\"width=device-width\"><meta "
                    "http-equiv=\"refresh\" content=\"5\"><title>FlowFabric</title><style "
                    "nonce=\"%s\">%s</style><h1>FlowFabric %s</h1>",
                    nonce, style, ff_version());

@@ -120,6 +120,9 @@ bool ff_request_namespace(struct ff_request *request, const char *asked, const c
 
 /* --- answering -------------------------------------------------------------------------------- */
 
+/* What an answer of JSON looks like: one line. NULL means there was no memory. */
+FF_MUST_CHECK ff_status ff_answer_text(const json_t *json, struct ff_arena *arena,
+                                       struct ff_str *ret, struct ff_error *reterr);
 /* Takes the reference; NULL means there was no memory. All return true, for `return`. */
 bool ff_answer_json(struct ff_request *request, int status, json_t *json);
 bool ff_answer_error(struct ff_request *request, ff_status status, const struct ff_error *error);

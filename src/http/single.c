@@ -65,7 +65,7 @@ static ff_status write_kept(const void *result, struct ff_arena *arena, int32_t 
     json_t *json = NULL;
 
     *ret_status = single->how->write(request, result, &json);
-    const ff_status status = ff_json_text(json, arena, FF_HTTP_ANSWER_BYTES_MAX, ret_body, reterr);
+    const ff_status status = ff_answer_text(json, arena, ret_body, reterr);
     json_decref(json);
     return status;
 }

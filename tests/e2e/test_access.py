@@ -141,6 +141,27 @@ class Tokens(unittest.TestCase):
         for secret in (ADMIN, TENANT, WORKER):
             self.assertNotIn(secret, log)
 
+    def test_a_browser_gives_a_token_as_password(self):
+        def basic(token, name="whoever"):
+            text = base64.b64encode(f"{name}:{token}".encode()).decode()
+            return {"Authorization": "Basic " + text}
+
+        http = self.server.client()
+        asked = http.get("/")
+        self.assertEqual(401, asked.status)
+        self.assertIn('Basic realm="FlowFabric', ", ".join(
+            asked.headers.get_all("WWW-Authenticate")))
+        self.assertEqual(["Bearer"], http.get("/v1/lanes").headers.get_all("WWW-Authenticate"))
+        self.assertEqual(200, http.get("/", headers=basic(ADMIN)).status)
+        self.assertEqual(200, http.get("/v1/executions", headers=basic(ADMIN)).status)
+        self.assertEqual(404, http.get("/", headers=basic(TENANT)).status, "has namespaces")
+        self.assertEqual(401, http.get("/", headers=basic(ADMIN + "x")).status)
+        # A browser sends it along with whatever a page makes it send: never for a change.
+        refused = http.post("/v1/executions", {"kind": "k"}, headers=basic(ADMIN))
+        self.assertEqual((401, "this token is not known here"),
+                         (refused.status, refused.json["detail"]))
+        self.assertNotIn(ADMIN, self.server.log())
+
     def test_what_serve_refuses(self):
         with tempfile.TemporaryDirectory() as folder:
             store = ["--store", f"sqlite:{folder}/x.db"]

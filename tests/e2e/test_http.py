@@ -168,6 +168,14 @@ class Http(unittest.TestCase):
     def test_claim_waits_and_is_woken(self):
         expect_woken_by_hint(self.server, self.lane, self.submit)
 
+    def test_answers_are_lines(self):
+        made = self.http.post("/v1/executions", {"kind": "k", "lane": "lines"})
+        for answer in (made, self.http.get("/v1/lanes"), self.http.get("/nothing"),
+                       self.http.get(made.headers["Location"]), self.http.get("/openapi.json"),
+                       self.http.get("/readyz?verbose"), self.http.get("/livez")):
+            self.assertTrue(answer.body.endswith(b"\n"), answer)
+            self.assertEqual(1, answer.body.count(b"\n"), answer)
+
     def test_errors_are_problems(self):
         self.problem(self.http.get("/v1/nothing"), 404, "not_found")
         answer = self.http.call("PUT", "/v1/executions")

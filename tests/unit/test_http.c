@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/encode.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "http/auth.h"
@@ -45,6 +46,37 @@ static void test_http__tokens_are_read_and_found(void **state)
     assert_null(ff_tokens_find(&tokens, "Bearer " LONG));
     assert_null(ff_tokens_find(&tokens, "Basic " LONG "A"));
     assert_null(ff_tokens_find(&tokens, NULL));
+    ff_tokens_done(&tokens);
+}
+
+/* A browser says "Basic" and base64 of "name:token". */
+static void test_http__a_password_may_be_a_token(void **state)
+{
+    static const char *const wrong[] = {LONG "A",        ":" LONG, "x:" LONG "A\n",
+                                        "x:y:" LONG "A", "",       LONG "A:noone"};
+    char text[256] = "Basic ", much[4096];
+    struct ff_tokens tokens;
+    const struct ff_token *found;
+
+    (void)state;
+    ff_tokens_init(&tokens);
+    assert_int_equal(FF_OK, ff_tokens_read(&tokens, FF_STR("ci " LONG "A read"), "test", NULL));
+    ff_base64_encode("any:" LONG "A", strlen("any:" LONG "A"), text + 6);
+    found = ff_tokens_find_basic(&tokens, text);
+    assert_non_null(found);
+    assert_string_equal("ci", found->name);
+    assert_null(ff_tokens_find(&tokens, text));
+    for (size_t i = 0; i < FF_ARRAY_LEN(wrong); i++) {
+        ff_base64_encode(wrong[i], strlen(wrong[i]), text + 6);
+        assert_null(ff_tokens_find_basic(&tokens, text));
+    }
+    assert_null(ff_tokens_find_basic(&tokens, "Basic not base64"));
+    assert_null(ff_tokens_find_basic(&tokens, "Bearer " LONG "A"));
+    assert_null(ff_tokens_find_basic(&tokens, NULL));
+    memset(much, 'A', sizeof much - 4);
+    memcpy(much, "Basic ", 6);
+    much[sizeof much - 4] = '\0';
+    assert_null(ff_tokens_find_basic(&tokens, much));
     ff_tokens_done(&tokens);
 }
 
@@ -182,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_http__tokens_are_read_and_found),
+        cmocka_unit_test(test_http__a_password_may_be_a_token),
         cmocka_unit_test(test_http__bad_token_lines_are_refused),
         cmocka_unit_test(test_http__hosts_are_split),
         cmocka_unit_test(test_http__paths_find_their_routes),
