@@ -16,8 +16,10 @@ int ff_run_fsck(struct ff_cli *cli)
 {
     FF_AUTO(ff_answer_free) struct ff_findings found = {0};
     struct ff_error error;
-    int code = ff_cli_open_patient(cli); /* an audit takes as long as the store is large */
+    int code = ff_cli_needs_store(cli);
 
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open_patient(cli); /* an audit takes as long as the store is large */
     if (code != FF_EXIT_OK)
         return code;
     const ff_status status = ff_fsck(cli->client, &found, &error);
@@ -55,8 +57,10 @@ int ff_run_doctor(struct ff_cli *cli)
     FF_AUTO(ff_answer_free) struct ff_diagnosis diagnosis = {0};
     struct ff_error error;
     size_t advised = 0;
-    int code = ff_cli_open(cli, true);
+    int code = ff_cli_needs_store(cli);
 
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
     const ff_status status = ff_doctor(cli->client, &diagnosis, &error);
@@ -85,8 +89,10 @@ int ff_run_gc(struct ff_cli *cli)
 {
     int64_t older_than_ms = FF_ABSENT_MS, removed = 0;
     struct ff_error error;
-    int code = ff_cli_number(cli, FF_OPT_OLDER, FF_ABSENT_MS, &older_than_ms);
+    int code = ff_cli_needs_store(cli);
 
+    if (code == FF_EXIT_OK)
+        code = ff_cli_number(cli, FF_OPT_OLDER, FF_ABSENT_MS, &older_than_ms);
     if (code == FF_EXIT_OK)
         code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
@@ -109,10 +115,10 @@ int ff_run_migrate(struct ff_cli *cli)
     const bool is_dry = ff_cli_has(cli, FF_OPT_DRY_RUN);
     struct ff_error error;
     int32_t from = 0, to = 0;
+    const int code = ff_cli_needs_store(cli);
 
-    if (ff_cli_server(cli) || ff_cli_has(cli, FF_OPT_SERVER))
-        return ff_cli_usage(cli, "migrate works on a store, not through a server (FF_SERVER): "
-                                 "name it with --store");
+    if (code != FF_EXIT_OK)
+        return code;
     if (is_dry && ff_cli_has(cli, FF_OPT_RESTORED))
         return ff_cli_usage(cli, "only one of --dry-run and --restored");
     ff_status status = ff_migrate(ff_cli_store(cli), is_dry, &from, &to, &error);

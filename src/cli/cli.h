@@ -65,6 +65,8 @@ int ff_cli_open(struct ff_cli *cli, bool must_exist);
 int ff_cli_open_patient(struct ff_cli *cli);
 /* The same with timers and scanners, for a run that lasts. */
 int ff_cli_open_engine(struct ff_cli *cli);
+/* For verbs that a server does not offer: FF_EXIT_USAGE, told, if one is named. */
+int ff_cli_needs_store(struct ff_cli *cli);
 /* NULL: the store is used directly. */
 const char *ff_cli_server(const struct ff_cli *cli);
 const char *ff_cli_store(const struct ff_cli *cli);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * help.c -- help, manual page and completion, all from the table in options.c.
+ * help.c -- help and manual page, from the table in options.c; completion.c does the same.
  *
  * Tests: tests/unit/test_cli.c. */
 #include "cli/help.h"
@@ -71,14 +71,6 @@ static void print_verb(FILE *out, const struct ff_verb *verb)
     print_options(out, ff_common_options);
 }
 
-/* `noun` NULL: any verb. */
-static bool belongs_to(const struct ff_verb *verb, const char *noun)
-{
-    const size_t len = noun ? strlen(noun) : 0;
-
-    return !noun || (strncmp(verb->name, noun, len) == 0 && verb->name[len] == ' ');
-}
-
 void ff_help_print(FILE *out, const struct ff_verb *verb, const char *noun)
 {
     if (verb) {
@@ -89,7 +81,7 @@ void ff_help_print(FILE *out, const struct ff_verb *verb, const char *noun)
                 "Durable executions on SQLite or Postgres.\n\nverbs:\n",
                 out);
     for (size_t i = 0; i < ff_verb_count; i++) {
-        if (belongs_to(&ff_verbs[i], noun))
+        if (!noun || ff_verb_is_of(&ff_verbs[i], noun))
             (void)fprintf(out, "  %-12s %s\n", ff_verbs[i].name, ff_verbs[i].summary);
     }
     (void)fputs("\noptions of every verb:\n", out);
@@ -196,63 +188,6 @@ void ff_help_man(FILE *out)
                           ff_options[opt].environment, ff_options[opt].name);
     }
     (void)fputs(".TP\n\\fBNO_COLOR\\fR\nno colours, also on a terminal\n", out);
-}
-
-/* ---- completion -------------------------------------------------------------------------------
- */
-
-static void completion_options(FILE *out, const ff_opt *list)
-{
-    for (; *list != FF_OPT_COUNT; list++)
-        (void)fprintf(out, " --%s", ff_options[*list].name);
-}
-
-/* The first words of all verbs, or the second ones of those that begin with `noun`. */
-static void completion_words(FILE *out, const char *noun)
-{
-    const char *last = "";
-
-    for (size_t i = 0; i < ff_verb_count; i++) {
-        const char *const name = ff_verbs[i].name;
-        const size_t len = strcspn(name, " ");
-
-        if (noun && belongs_to(&ff_verbs[i], noun))
-            (void)fprintf(out, " %s", name + len + 1);
-        else if (!noun && (strncmp(last, name, len) != 0 || last[len] != ' '))
-            (void)fprintf(out, " %.*s", (int)len, name);
-        last = name;
-    }
-}
-
-void ff_help_completion(FILE *out)
-{
-    (void)fputs("# bash completion of ff, made by 'ff help --completion'\n"
-                "_ff()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} words\n"
-                "    case \"$COMP_CWORD ${COMP_WORDS[1]} ${COMP_WORDS[2]}\" in\n"
-                "    '1 '*) words='",
-                out);
-    completion_words(out, NULL);
-    (void)fputs("' ;;\n", out);
-    for (size_t i = 0; i < ff_verb_count; i++) {
-        const char *const name = ff_verbs[i].name;
-        const size_t len = strcspn(name, " ");
-        char noun[32];
-
-        (void)snprintf(noun, sizeof noun, "%.*s", (int)len, name);
-        if (name[len] && (i == 0 || !belongs_to(&ff_verbs[i - 1], noun))) {
-            (void)fprintf(out, "    '2 %s '*) words='", noun);
-            completion_words(out, noun);
-            (void)fputs("' ;;\n", out);
-        }
-        (void)fprintf(out, "    *' %s%s'*) words='", name, name[len] ? "" : " ");
-        completion_options(out, ff_verbs[i].takes);
-        completion_options(out, ff_common_options);
-        (void)fputs("' ;;\n", out);
-    }
-    (void)fputs("    esac\n"
-                "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}\n"
-                "complete -F _ff ff\n",
-                out);
 }
 
 int ff_run_help(struct ff_cli *cli)

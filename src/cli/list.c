@@ -50,9 +50,16 @@ static const char *doing(struct ff_cli *cli, const struct ff_info *info)
     return NULL;
 }
 
+static const char *what(struct ff_cli *cli, const struct ff_info *info)
+{
+    if (!info->node)
+        return info->kind;
+    return ff_arena_printf(&cli->arena, "%s (%s)", info->kind, info->node).ptr;
+}
+
 static void print_list(struct ff_cli *cli, const struct ff_info_list *list)
 {
-    static const char *const titles[] = {"ID",       "STATE", "LANE", "KIND",        "NAMESPACE",
+    static const char *const titles[] = {"ID",       "STATE", "LANE", "KIND (NODE)", "NAMESPACE",
                                          "PRIORITY", "TRY",   "AGE",  "WORKER / DUE"};
     struct ff_grid grid;
 
@@ -64,7 +71,7 @@ static void print_list(struct ff_cli *cli, const struct ff_info_list *list)
             ff_short_id(info->execution_id),
             info->public_state,
             info->lane,
-            info->kind,
+            what(cli, info),
             info->ns,
             ff_number(cli, info->priority),
             ff_number(cli, info->attempt_index),

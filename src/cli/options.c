@@ -164,8 +164,9 @@ const struct ff_verb ff_verbs[] = {
      migrate_takes, ff_run_migrate},
     {"version", "", 0, 0, "print the version", "", nothing, ff_run_version},
     {"help", "[VERB]", 0, 2, "say how to use ff, or one verb",
-     "--man prints the manual page, --completion a completion script for bash.", help_takes,
-     ff_run_help},
+     "--man prints the manual page, --completion a completion script: source <(ff help "
+     "--completion). In zsh say autoload -U bashcompinit && bashcompinit first.",
+     help_takes, ff_run_help},
 };
 const size_t ff_verb_count = sizeof ff_verbs / sizeof ff_verbs[0];
 
@@ -206,12 +207,17 @@ const struct ff_verb *ff_verb_of(const char *noun, const char *word)
     return ff_verb_named(name);
 }
 
+bool ff_verb_is_of(const struct ff_verb *verb, const char *noun)
+{
+    const size_t len = strlen(noun);
+
+    return strncmp(verb->name, noun, len) == 0 && verb->name[len] == ' ';
+}
+
 bool ff_is_noun(const char *word)
 {
-    const size_t len = strlen(word);
-
     for (size_t i = 0; i < ff_verb_count; i++) {
-        if (strncmp(ff_verbs[i].name, word, len) == 0 && ff_verbs[i].name[len] == ' ')
+        if (ff_verb_is_of(&ff_verbs[i], word))
             return true;
     }
     return false;

@@ -41,6 +41,8 @@ const struct ff_verb *ff_verb_named(const char *name);
 const struct ff_verb *ff_verb_of(const char *noun, const char *word);
 /* May it be given more than once? */
 bool ff_verb_repeats(const struct ff_verb *verb, ff_opt opt);
+/* Does this verb have two words, and is `noun` the first? */
+bool ff_verb_is_of(const struct ff_verb *verb, const char *noun);
 /* Does a verb of two words begin with it? */
 bool ff_is_noun(const char *word);
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "cli/help.h"
 
@@ -30,8 +31,6 @@ int ff_cli_fail(struct ff_cli *cli, const char *what, ff_status status,
     (void)fprintf(cli->err, "ff: cannot %s: %s", what, error->message);
     if (error->field[0] && !strstr(error->message, error->field))
         (void)fprintf(cli->err, " (%s)", error->field);
-    if (status == FF_UNSUPPORTED && ff_cli_server(cli))
-        (void)fputs(" (--store URL)", cli->err);
     (void)fputc('\n', cli->err);
     return ff_status_exit(status);
 }
@@ -62,9 +61,24 @@ static int open_with(struct ff_cli *cli, const struct ff_options *options)
         return ff_cli_usage(cli, "--server (FF_SERVER) is http://HOST:PORT, not '%s'", server);
     const ff_status status =
         ff_open(server ? server : ff_cli_store(cli), options, &cli->client, &error);
+    if (status == FF_NOT_FOUND && !ff_cli_value(cli, FF_OPT_STORE)) {
+        const struct ff_error cause = error; /* nobody has said which one was meant */
+
+        (void)ff_fail(&error, status, "%s; name one with --store, or a server with --server",
+                      cause.message);
+    }
     if (status != FF_OK)
         return ff_cli_fail(cli, server ? "use the server" : "open the store", status, &error);
     return FF_EXIT_OK;
+}
+
+int ff_cli_needs_store(struct ff_cli *cli)
+{
+    if (!ff_cli_server(cli))
+        return FF_EXIT_OK;
+    return ff_cli_usage(cli,
+                        "%s works on a store, not through a server%s: name it with --store URL",
+                        cli->verb->name, ff_cli_has(cli, FF_OPT_SERVER) ? "" : " (FF_SERVER)");
 }
 
 int ff_cli_open(struct ff_cli *cli, bool must_exist)
@@ -186,6 +200,19 @@ static bool wants_plain_text(void)
     return true;
 }
 
+/* A tool says in one line what went wrong; the log of its engine would say it again. */
+static void quiet_log(const struct ff_cli *cli)
+{
+    const char *const wanted = getenv(ff_options[FF_OPT_LOG_LEVEL].environment);
+    enum ff_log_level level = FF_LOG_ERROR;
+
+    if (cli->verb->run == ff_run_serve || cli->verb->run == ff_run_worker)
+        return; /* they run for long and have a log of their own */
+    if (wanted && !ff_log_level_parse(ff_str_of(wanted), &level))
+        level = FF_LOG_ERROR;
+    ff_log_set_level(level);
+}
+
 static int run(struct ff_cli *cli, int argc, char **argv)
 {
     const int code = ff_cli_parse(cli, argc, argv);
@@ -196,6 +223,7 @@ static int run(struct ff_cli *cli, int argc, char **argv)
         ff_help_print(cli->out, cli->verb, cli->noun);
         return FF_EXIT_OK;
     }
+    quiet_log(cli);
     return cli->verb->run(cli);
 }
 

@@ -84,20 +84,22 @@ static void print_notes(struct ff_cli *cli, const struct ff_info *info)
         (void)fprintf(cli->out, "%-10s %s\n", i ? "" : "needs", info->required_capabilities[i]);
 }
 
-static void print_input(struct ff_cli *cli, const struct ff_info *info)
+/* The beginning of an input or a result. */
+static void print_value(struct ff_cli *cli, const char *name, struct ff_str value,
+                        const char *content_type)
 {
-    size_t len = ff_min_size(info->input.len, PREVIEW_BYTES);
+    size_t len = ff_min_size(value.len, PREVIEW_BYTES);
 
-    if (!info->input.ptr)
+    if (!value.ptr)
         return;
-    while (len && len < info->input.len && ((unsigned char)info->input.ptr[len] & 0xc0) == 0x80)
+    while (len && len < value.len && ((unsigned char)value.ptr[len] & 0xc0) == 0x80)
         len--; /* not half a character */
-    if (!ff_str_is_utf8(ff_str_slice(info->input, 0, len)))
-        (void)fprintf(cli->out, "%-10s %zu bytes of %s\n", "input", info->input.len,
-                      info->input_content_type ? info->input_content_type : "application/json");
+    if (!ff_str_is_utf8(ff_str_slice(value, 0, len)))
+        (void)fprintf(cli->out, "%-10s %zu bytes of %s\n", name, value.len,
+                      content_type ? content_type : "application/json");
     else
-        (void)fprintf(cli->out, "%-10s %s%s\n", "input", ff_printable(cli, info->input.ptr, len),
-                      len < info->input.len ? " ..." : "");
+        (void)fprintf(cli->out, "%-10s %s%s\n", name, ff_printable(cli, value.ptr, len),
+                      len < value.len ? " ..." : "");
 }
 
 static void print_info(struct ff_cli *cli, const struct ff_info *info)
@@ -120,7 +122,7 @@ static void print_info(struct ff_cli *cli, const struct ff_info *info)
     if (info->deadline_at_ms != FF_ABSENT_MS)
         line(cli, "deadline", ff_moment(cli, info->deadline_at_ms));
     print_notes(cli, info);
-    print_input(cli, info);
+    print_value(cli, "input", info->input, info->input_content_type);
 }
 
 static void print_attempts(struct ff_cli *cli, const struct ff_attempt_list *list,
@@ -230,6 +232,7 @@ static int show_all(struct ff_cli *cli, const char *id)
     FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
     FF_AUTO(ff_answer_free) struct ff_attempt_list attempts = {0};
     FF_AUTO(ff_answer_free) struct ff_event_list events = {0};
+    FF_AUTO(ff_answer_free) struct ff_bytes result = {0};
     struct ff_error error;
     ff_status status = ff_get(cli->client, id, &whole, &error);
 
@@ -240,9 +243,12 @@ static int show_all(struct ff_cli *cli, const char *id)
     if (status == FF_OK)
         status = ff_history(cli->client, whole.items[0].execution_id, NULL, HISTORY_SHOWN, &events,
                             &error);
-    if (status != FF_OK)
+    if (status == FF_OK && strcmp(whole.items[0].public_state, "completed") == 0)
+        status = ff_result(cli->client, whole.items[0].execution_id, &result, &error);
+    if (status != FF_OK && status != FF_NO_RESULT) /* by now it may run again */
         return ff_cli_fail(cli, "show the execution", status, &error);
     print_info(cli, &whole.items[0]);
+    print_value(cli, "result", result.data, result.content_type);
     if (attempts.count) {
         (void)fputs("\nattempts\n", cli->out);
         print_attempts(cli, &attempts, "  ");

@@ -10,10 +10,12 @@
 #include "remote/remote-int.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -180,6 +182,9 @@ ff_status ff_remote_new(const char *url, const char *token, struct ff_remote **r
     while (len && url[len - 1] == '/')
         len--;
     const char *const ca = getenv("FF_TLS_CA");
+    if (ca && ca[0] && strncmp(url, "https:", 6) == 0 && access(ca, R_OK) != 0)
+        return ff_fail_field(reterr, FF_INVALID, "FF_TLS_CA", "cannot read FF_TLS_CA '%s': %s", ca,
+                             strerror(errno));
     remote->url = copy_of(url, len);
     remote->ca = ca && ca[0] ? copy_of(ca, strlen(ca)) : NULL;
     if (!remote->url || (ca && ca[0] && !remote->ca))
@@ -344,6 +349,10 @@ static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *sta
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for the call");
     if (code == CURLE_ABORTED_BY_CALLBACK)
         return ff_fail(reterr, FF_CLOSED, "client is being closed");
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return ff_fail(reterr, FF_UNAVAILABLE,
+                       "the server is not trusted: %s (FF_TLS_CA names a file of certificates)",
+                       text);
     if (!was_sent(curl))
         return ff_fail(reterr, FF_UNAVAILABLE, "the server is away: %s", text);
     if (!state->trip->body.ptr)

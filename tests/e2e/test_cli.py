@@ -3,12 +3,20 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 import uuid
 
 from ff_cli import FF, Ff, OnPostgres, OnSqlite
 from serving import DEADLINE_S
+
+
+# Every verb that opens a store, in words that are complete.
+VERBS = (["ls"], ["show", "abcd"], ["explain", "abcd"], ["events"], ["cancel", "--all"],
+         ["replay", "--all"], ["flow", "show", "abcd"], ["flow", "ls"], ["lanes"], ["workers"],
+         ["submit", "--kind", "k"], ["fsck"], ["doctor"], ["gc"], ["migrate"], ["bench"],
+         ["serve", "--listen", "127.0.0.1:0"], ["worker", "true"])
 
 
 class Cli(Ff):
@@ -252,11 +260,12 @@ class Cli(Ff):
         self.assertEqual(said["from"], said["to"])
         self.ff("migrate", "--dry-run")
 
-    def test_migrate_is_not_for_servers(self):
-        for words, env in ((["--server", "http://localhost:1"], None),
-                           ([], {"FF_SERVER": "http://localhost:1"})):
-            _, err = self.run_ff("migrate", *words, code=2, env=env)
-            self.assertIn("works on a store", err)
+    def test_what_is_not_for_servers(self):
+        for verb in ("migrate", "fsck", "doctor", "gc"):
+            for words, env in ((["--server", "http://localhost:1"], None),
+                               ([], {"FF_SERVER": "http://localhost:1"})):
+                _, err = self.run_ff(verb, *words, code=2, env=env)
+                self.assertIn(f"{verb} works on a store", err)
         self.ff("migrate", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
 
     def test_migrate_dry_run_changes_nothing(self):
@@ -275,6 +284,18 @@ class Cli(Ff):
         self.run_ff("ls", "--server", "http://localhost:1", "--store", self.url, code=2)
         self.submit()
         self.ff("ls", "--store", self.url, env={"FF_SERVER": "http://localhost:1"})
+        _, err = self.run_ff("ls", "--server", "https://localhost:1", code=2,
+                             env={"FF_TLS_CA": "/nonexistent"})
+        self.assertIn("FF_TLS_CA", err)
+
+    def test_a_table_names_the_nodes_of_a_flow(self):
+        self.ff("flow", "create", "-", stdin=b'{"nodes": [{"name": "first", "kind": "k"}]}')
+        self.assertIn("k (first)", self.ff("ls"))
+
+    def test_what_came_of_it_is_shown(self):
+        one = self.submit("--input", '{"a": 1}')
+        self.ff("worker", "--", "sh", "-c", 'cat; kill $PPID')
+        self.assertRegex(self.ff("show", one), r'(?s)\ninput +\{"a":1\}\nresult +\{"a":1\}\n')
 
 
 class SqliteCli(OnSqlite, Cli, unittest.TestCase):
@@ -284,6 +305,63 @@ class SqliteCli(OnSqlite, Cli, unittest.TestCase):
             _, err = self.run_ff(*words, "--store", missing, code=3)
             self.assertIn("cannot open the store", err)
         self.assertFalse(os.path.exists(os.path.join(self.dir.name, "missing.db")))
+        _, err = self.run_ff("ls", env={"FF_STORE": ""}, code=3)
+        self.assertIn("--store", err, "who has named none hears how")
+
+    def test_a_file_that_is_no_store(self):
+        junk = os.path.join(self.dir.name, "junk.db")
+        with open(junk, "w", encoding="utf-8") as file:
+            file.write("Dear diary\n" * 1000)
+        for verb in VERBS:
+            with self.subTest(verb[0]):
+                _, err = self.run_ff(*verb, "--store", "sqlite:" + junk, code=7)
+                self.assertIn("is not a SQLite file", err)
+                _, err = self.run_ff(*verb, "--store", "sqlite:" + self.dir.name, code=2)
+                self.assertIn("is a directory", err)
+                code = 3 if verb[0] not in ("submit", "serve", "worker", "migrate", "bench") else 5
+                self.run_ff(*verb, "--store", "sqlite:/nonexistent/x.db", code=code)
+
+    def test_a_store_that_cannot_be_written(self):
+        """As somebody who may read it only; one line each, and nothing hangs."""
+        self.submit()
+        os.chmod(self.dir.name, 0o755)
+        ff = FF
+        if os.geteuid() == 0:  # root may write everywhere
+            ff = shutil.copy(FF, os.path.join(self.dir.name, "ff"))
+            os.chmod(ff, 0o755)
+        path = self.url[len("sqlite:"):]
+        for folder_mode, looks in ((0o555, 5), (0o777, 0)):
+            os.chmod(path, 0o444)
+            os.chmod(self.dir.name, folder_mode)
+            for verb in VERBS:
+                writes = verb[0] in ("submit", "serve", "worker", "cancel", "bench", "migrate")
+                found = {"abcd": 3, "--all": 1}.get(verb[-1], 0)
+                with self.subTest(verb=verb, looks=looks):
+                    self.as_nobody(ff, verb, 5 if writes else looks or found)
+        os.chmod(self.dir.name, 0o755)
+
+    def as_nobody(self, ff, verb, code):
+        surroundings = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        who = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        done = subprocess.run([ff, *verb[:1], "--store", self.url, *verb[1:]], env=surroundings,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S,
+                              check=False, **who)
+        err = done.stderr.decode()
+        self.assertEqual(code, done.returncode, err)
+        if code > 1:
+            self.assertEqual((True, 1), (err.startswith("ff: cannot "), err.count("\n")), err)
+
+    def test_completion(self):
+        script = (f"source <({FF} help --completion); COMP_WORDS=(\"$@\"); "
+                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _ff; echo ${COMPREPLY[*]}")
+        for words, offered in ((["flow", "c"], "create cancel"), (["se"], "serve"),
+                               (["ls", "--st"], "--state --store"), (["flow", "create", ""], ""),
+                               (["ls", "--state", "f"], "failed"),
+                               (["serve", "--log", ""], "text json"),
+                               (["flow", "grow", "--r"], "--revision"), (["--j"], "--json")):
+            done = subprocess.run(["bash", "-c", script, "bash", "ff", *words],
+                                  stdout=subprocess.PIPE, check=True)
+            self.assertEqual(offered, done.stdout.decode().strip(), words)
 
     def test_default_store_is_in_this_directory(self):
         self.ff("submit", "--kind", "k", env={"FF_STORE": ""})
@@ -298,7 +376,17 @@ class SqliteCli(OnSqlite, Cli, unittest.TestCase):
 
 
 class PostgresCli(OnPostgres, Cli, unittest.TestCase):
-    pass
+    def test_looking_makes_no_schema(self):
+        url = self.empty_url()
+        for words in (["ls"], ["show", "abcd"], ["fsck"], ["lanes"], ["cancel", "--all"]):
+            _, err = self.run_ff(*words, "--store", url, code=3)
+            self.assertIn("no store in this database", err)
+        self.assertEqual(0, self.ff_json("migrate", "--dry-run", "--store", url)["from"])
+
+    def test_a_database_that_is_away(self):
+        for verb in VERBS:
+            _, err = self.run_ff(*verb, "--store", "postgres:///x?host=/nonexistent", code=5)
+            self.assertIn("cannot connect", err)
 
 
 if __name__ == "__main__":

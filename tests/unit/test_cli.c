@@ -130,21 +130,29 @@ static FILE *open_document(const char *name)
     return fopen(path, "re");
 }
 
-static void test_cli__manual_page_agrees_with_the_table(void **state FF_UNUSED)
+/* The file `name` holds what `ff help OPTION` has printed. */
+static void expect_document(const char *name, const char *option, const char *printed)
 {
-    FF_AUTO(run_done) struct run run = RUN("help", "--man");
-    FILE *const in = open_document("docs/man/ff.1");
+    FILE *const in = open_document(name);
     char line[4096];
-    const char *at = run.out;
 
     assert_non_null(in);
     while (fgets(line, sizeof line, in)) {
-        if (strncmp(at, line, strlen(line)) != 0)
-            fail_msg("docs/man/ff.1 is old at '%s'; run: ff help --man > docs/man/ff.1", line);
-        at += strlen(line);
+        if (strncmp(printed, line, strlen(line)) != 0)
+            fail_msg("%s is old at '%s'; run: ff help %s > %s", name, line, option, name);
+        printed += strlen(line);
     }
-    assert_string_equal("", at);
+    assert_string_equal("", printed);
     (void)fclose(in);
+}
+
+static void test_cli__what_is_installed_agrees_with_the_table(void **state FF_UNUSED)
+{
+    FF_AUTO(run_done) struct run man = RUN("help", "--man");
+    FF_AUTO(run_done) struct run completion = RUN("help", "--completion");
+
+    expect_document("docs/man/ff.1", "--man", man.out);
+    expect_document("packaging/ff.bash", "--completion", completion.out);
 }
 
 static void test_cli__ages_read_well(void **state FF_UNUSED)
@@ -184,7 +192,7 @@ int main(void)
         cmocka_unit_test(test_cli__every_verb_has_help),
         cmocka_unit_test(test_cli__version_and_help_need_no_store),
         cmocka_unit_test(test_cli__completion_knows_every_verb),
-        cmocka_unit_test(test_cli__manual_page_agrees_with_the_table),
+        cmocka_unit_test(test_cli__what_is_installed_agrees_with_the_table),
         cmocka_unit_test(test_cli__ages_read_well),
         cmocka_unit_test(test_cli__foreign_text_cannot_drive_the_terminal),
     };
