@@ -273,8 +273,11 @@ static void allow_files(struct ff_server_options *options)
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
         return;
+    const rlim_t before = files.rlim_cur;
     files.rlim_cur = files.rlim_max < need ? files.rlim_max : need;
-    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= need)
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+        files.rlim_cur = before;
+    if (files.rlim_cur >= need)
         return;
     options->connections_max = ff_max_i64((int64_t)files.rlim_cur - beside, 1);
     ff_log_event(FF_LOG_WARN, "cli", "fewer connections than wanted: too few files may be open",

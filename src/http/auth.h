@@ -39,7 +39,7 @@ void ff_tokens_done(struct ff_tokens *tokens);
  */
 FF_MUST_CHECK ff_status ff_tokens_read(struct ff_tokens *tokens, struct ff_str text,
                                        const char *source, struct ff_error *reterr);
-/* The file must belong to us and be readable by nobody else. */
+/* The file must be readable by nobody else, or be a credential from systemd. */
 FF_MUST_CHECK ff_status ff_tokens_load(struct ff_tokens *tokens, const char *path,
                                        struct ff_error *reterr);
 

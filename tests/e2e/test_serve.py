@@ -83,6 +83,24 @@ class Options(unittest.TestCase):
                      "--tls-cert", junk, "--tls-key", junk)
 
 
+class Credentials(unittest.TestCase):
+    def test_what_systemd_hands_over_is_private(self):
+        token = "admin-token-0123456789"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "tokens")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"ops {token} admin\n")
+            os.chmod(path, 0o440)  # as an access list looks from outside
+            env = {"FF_TOKEN_FILE": path}
+            code, err = serve(env=env, cwd=folder)
+            self.assertEqual((2, True), (code, "can be read by others" in err), err)
+            code, err = serve(env={**env, "CREDENTIALS_DIRECTORY": folder[:-1]}, cwd=folder)
+            self.assertEqual(2, code, err)
+            with Server(env={**env, "CREDENTIALS_DIRECTORY": folder}) as server:
+                self.assertEqual(200, server.client(token).get("/v1/lanes").status)
+                self.assertEqual(401, server.client().get("/v1/lanes").status)
+
+
 class Files(unittest.TestCase):
     @staticmethod
     def few(soft, hard=None):
