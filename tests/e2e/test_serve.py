@@ -11,6 +11,8 @@ import unittest
 
 from serving import DEADLINE_S, FF, PG, Server, postgres_url, wait_for
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
 # A value that each option refuses, and a word of the refusal.
 BAD = {
     "store": ("mysql://x", "store url"), "listen": ("9191", "HOST:PORT"),
@@ -84,6 +86,12 @@ class Options(unittest.TestCase):
 
 
 class Credentials(unittest.TestCase):
+    def test_the_unit_sets_no_option_that_the_file_could_not_change(self):
+        # FF_STORE in the unit used to win over `store` in /etc/flowfabric/ff.conf.
+        with open(os.path.join(ROOT, "packaging", "flowfabric.service"), encoding="utf-8") as unit:
+            told = re.findall(r"^Environment=(\w+)", unit.read(), re.M)
+        self.assertEqual(["FF_TOKEN_FILE"], told)
+
     def test_what_systemd_hands_over_is_private(self):
         token = "admin-token-0123456789"
         with tempfile.TemporaryDirectory() as folder:
@@ -141,9 +149,10 @@ class Log(unittest.TestCase):
             self.assertIn('"store":"sqlite:', server.log())
         if not PG:
             self.fail("FF_TEST_PG is not set: run me through tests/run")
-        url = postgres_url().replace("://postgres@", "://postgres:very-secret@")
+        url = re.sub(r"://(\w+)@", r"://\1:very-secret@", postgres_url())
+        self.assertIn("secret", url)
         with Server(store=url) as server:
-            self.assertRegex(server.log(), r"serving url=http://127.0.0.1:\d+ store=postgres://\S* ")
+            self.assertRegex(server.log(), r"serving url=http://[0-9.:]+ store=postgres://\S* ")
             self.assertNotIn("secret", server.log())
 
     def test_claims_without_work_are_not_worth_a_line(self):
