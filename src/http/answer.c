@@ -87,9 +87,36 @@ static bool answer_text(struct ff_request *request, int status, const char *type
     return answer_plain(request);
 }
 
+/* The address of the page behind this one: what was asked, with another cursor. */
+static const char *next_link(struct ff_request *request, const char *cursor)
+{
+    struct ff_strbuf out = ff_strbuf_in(&request->arena, 2 * FF_HTTP_PATH_BYTES_MAX);
+    const char *at = request->uri + strcspn(request->uri, "?");
+    struct ff_str text;
+
+    if (request->uri[strcspn(request->uri, "<>\"")])
+        return NULL; /* a client that does not encode what it asks could not read it either */
+    ff_strbuf_addf(&out, "<%.*s?", (int)(at - request->uri), request->uri);
+    while (*at) {
+        const size_t len = strcspn(++at, "&");
+
+        if (len && strncmp(at, "cursor=", 7) != 0)
+            ff_strbuf_addf(&out, "%.*s&", (int)len, at);
+        at += len;
+    }
+    ff_strbuf_addf(&out, "cursor=%s>; rel=\"next\"", cursor);
+    return ff_strbuf_take(&out, &text, NULL) == FF_OK ? text.ptr : NULL;
+}
+
 bool ff_answer_json(struct ff_request *request, int status, json_t *json)
 {
-    return answer_text(request, status, JSON_TYPE, json);
+    const char *const cursor = json_string_value(json_object_get(json, "next_cursor"));
+    const char *const next = cursor ? next_link(request, cursor) : NULL;
+
+    (void)answer_text(request, status, JSON_TYPE, json);
+    if (next)
+        ff_answer_header(request, MHD_HTTP_HEADER_LINK, next);
+    return true;
 }
 
 bool ff_answer_error(struct ff_request *request, ff_status status, const struct ff_error *error)

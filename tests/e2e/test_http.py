@@ -176,6 +176,21 @@ class Http(unittest.TestCase):
             self.assertTrue(answer.body.endswith(b"\n"), answer)
             self.assertEqual(1, answer.body.count(b"\n"), answer)
 
+    def test_pages_link_to_the_next_one(self):
+        made = {self.http.post("/v1/executions", {"kind": "a&b", "lane": self.lane}).json[
+            "execution_id"] for _ in range(5)}
+        self.http.post("/v1/executions", {"kind": "other", "lane": self.lane})
+        path, seen, pages = f"/v1/executions?cursor=&kind=a%26b&lane={self.lane}&limit=2", [], 0
+        while path:
+            page = self.http.get(path)
+            seen += [one["execution_id"] for one in page.json["executions"]]
+            pages += 1
+            link = re.fullmatch(r'<([^>]*)>; rel="next"', page.headers["Link"] or "")
+            self.assertEqual(page.json["next_cursor"] is not None, link is not None)
+            path = link and link.group(1)
+        self.assertEqual((made, 5), (set(seen), len(seen)))
+        self.assertGreaterEqual(pages, 3)
+
     def test_errors_are_problems(self):
         self.problem(self.http.get("/v1/nothing"), 404, "not_found")
         answer = self.http.call("PUT", "/v1/executions")
