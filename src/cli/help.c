@@ -161,6 +161,26 @@ static void man_exits(FILE *out)
     }
 }
 
+/* Variables that are no option. */
+static const struct {
+    const char *name, *help;
+} variables[] = {
+    {"FF_TOKEN", "token to show to a server; of ff serve: one that may do everything"},
+    {"FF_TLS_CA", "file of certificates to trust when talking to an https server"},
+    {"NO_COLOR", "no colours, also on a terminal"},
+};
+
+static const char *const examples[] = {
+    "ff serve --store sqlite:work.db",
+    "export FF_SERVER=http://127.0.0.1:9090",
+    "ff worker --lane mail -- ./send.sh",
+    "ff submit --lane mail --kind email --input '{\"to\": \"ann@example.org\"}' --wait",
+    "ff ls --state failed",
+    "ff explain 01a1e74e",
+    "flow=$(ff flow create flow.json)",
+    "ff flow show $flow --wait",
+};
+
 void ff_help_man(FILE *out)
 {
     (void)fprintf(out,
@@ -187,7 +207,14 @@ void ff_help_man(FILE *out)
             (void)fprintf(out, ".TP\n\\fB%s\\fR\nas \\fB\\-\\-%s\\fR\n",
                           ff_options[opt].environment, ff_options[opt].name);
     }
-    (void)fputs(".TP\n\\fBNO_COLOR\\fR\nno colours, also on a terminal\n", out);
+    for (size_t i = 0; i < FF_ARRAY_LEN(variables); i++)
+        (void)fprintf(out, ".TP\n\\fB%s\\fR\n%s\n", variables[i].name, variables[i].help);
+    (void)fputs(".SH EXAMPLES\n.nf\n", out);
+    for (size_t i = 0; i < FF_ARRAY_LEN(examples); i++) {
+        roff(out, examples[i]);
+        (void)fputc('\n', out);
+    }
+    (void)fputs(".fi\n", out);
 }
 
 int ff_run_help(struct ff_cli *cli)
