@@ -86,7 +86,7 @@ struct ff_engine_stats {
     int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
     int64_t batch_jobs_max;
     int64_t store_calls;      /* made by executors, readers and loops */
-    int64_t wakeups;          /* parked claims woken by a hint */
+    int64_t wakeups;          /* parked claims woken by a hint, or served without one */
     int64_t follow_bytes_max; /* the most that has ever waited for one follower */
     int64_t cascading;        /* hops and drains on their way in this process, now */
 };

@@ -109,6 +109,7 @@ static void pick(struct ff_engine *engine, struct ff_batch *batch, const struct 
             continue;
         ff_list_remove(node);
         claim->parked = false;
+        engine->stats.wakeups++; /* not by a poll */
         ff_list_push_back(out, node);
         engine->stats.wakeups++;
         left -= in->max;

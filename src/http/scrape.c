@@ -37,7 +37,8 @@ static void add_engine(struct ff_strbuf *out, struct ff_engine *engine)
                   stats.unknowns);
     ff_metric_one(out, "ff_poison_total", "counter", "Operations that failed alone.", stats.poison);
     ff_metric_one(out, "ff_claim_wakeups_total", "counter",
-                  "Waiting claims woken by a hint, not by a poll.", stats.wakeups);
+                  "Waiting claims woken by a hint or handed their work, not by a poll.",
+                  stats.wakeups);
 }
 
 static void add_loops(struct ff_strbuf *out, struct ff_engine *engine)
