@@ -106,6 +106,15 @@ static ff_status ambiguous(const char *text, const char *field, const struct ff_
                          names);
 }
 
+/* Too short for one, and not the beginning of one. */
+static ff_status no_id(const char *text, const char *form, const char *field,
+                       struct ff_error *reterr)
+{
+    return ff_fail_field(reterr, FF_INVALID, field,
+                         "'%.40s' is no id: neither %s nor the first digits of one, at least %d",
+                         text, form, PREFIX_DIGITS_MIN);
+}
+
 static ff_status look_up(struct ff_client *client, const char *text, struct ff_uuid first,
                          struct ff_uuid last, struct ff_exec_id *ret_id, struct ff_error *reterr)
 {
@@ -167,6 +176,8 @@ ff_status ff_api_flow_id(struct ff_client *client, const char *text, struct ff_u
     FF_TRY(ff_api_need(text, "flow_id", reterr));
     if (strlen(text) < FF_UUID_TEXT_LEN && prefix_range(ff_str_of(text), &first, &last))
         return look_up_flow(client, text, first, last, ret_id, reterr);
+    if (strlen(text) < FF_UUID_TEXT_LEN)
+        return no_id(text, "a uuid", "flow_id", reterr);
     return ff_flow_id_parse(ff_str_of(text), ret_id, reterr);
 }
 
@@ -199,6 +210,8 @@ ff_status ff_api_id(struct ff_client *client, const char *text, struct ff_exec_i
         return member_id(client, text, slash, ret_id, reterr);
     if (prefix_range(ff_str_of(text), &first, &last))
         return look_up(client, text, first, last, ret_id, reterr);
+    if (strlen(text) < FF_UUID_TEXT_LEN)
+        return no_id(text, "{fp:N}:<uuid>", "execution_id", reterr);
     const ff_status status = ff_exec_id_parse(ff_str_of(text), ret_id, &problem);
     if (status != FF_OK)
         return ff_fail_field(reterr, status, "execution_id", "%s", problem.message);

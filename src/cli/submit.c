@@ -60,9 +60,11 @@ static ff_status json_option(struct ff_cli *cli, ff_opt opt, json_t **ret, struc
 
     FF_TRY(ff_cli_read_value(cli, ff_cli_value(cli, opt), FF_PAYLOAD_BYTES_CEILING, &text, reterr));
     const ff_status status = ff_json_parse(text, ret, &problem);
+    const bool is_text = text.len && !strchr("{[\"-0123456789", text.ptr[0]);
     if (status != FF_OK)
-        return ff_fail_field(reterr, status, ff_options[opt].name, "%s: %s", ff_options[opt].name,
-                             problem.message);
+        return ff_fail_field(reterr, status, ff_options[opt].name, "%s: %s%s", ff_options[opt].name,
+                             problem.message,
+                             is_text ? "; a text has quotes of its own: '\"text\"'" : "");
     return FF_OK;
 }
 

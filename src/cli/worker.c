@@ -5,6 +5,7 @@
  * Read first: docs/guide/workers.md. Tests: tests/e2e/test_worker.py. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -277,6 +278,26 @@ static int take_options(struct ff_cli *cli, struct ff_worker_options *options,
     return FF_EXIT_OK;
 }
 
+/* Looked for as execvp() will; errno says why not. */
+static bool is_there(struct ff_cli *cli, const char *name)
+{
+    const char *at = getenv("PATH");
+
+    errno = ENOENT;
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0;
+    for (at = at ? at : "/bin:/usr/bin"; *at;) {
+        const size_t len = strcspn(at, ":");
+        const struct ff_str path =
+            ff_arena_printf(&cli->arena, "%.*s%s%s", (int)len, at, len ? "/" : "./", name);
+
+        if (path.ptr && access(path.ptr, X_OK) == 0)
+            return true;
+        at += len + (at[len] == ':');
+    }
+    return false;
+}
+
 static ff_status run(struct ff_cli *cli, const struct ff_worker_options *options,
                      struct command *command, struct ff_error *reterr)
 {
@@ -312,6 +333,8 @@ int ff_run_worker(struct ff_cli *cli)
     for (size_t i = 0; argv && i < cli->arg_count; i++)
         argv[i] = ff_arena_copy(&cli->arena, cli->args[i], strlen(cli->args[i]) + 1);
     command.argv = argv;
+    if (code == FF_EXIT_OK && !is_there(cli, cli->args[0])) /* else it would fail every task */
+        code = ff_cli_usage(cli, "cannot run '%s': %s", cli->args[0], strerror(errno));
     if (code == FF_EXIT_OK)
         code = ff_cli_open_engine(cli);
     if (code != FF_EXIT_OK)

@@ -162,6 +162,11 @@ class Bars(OnSqlite, Ff, unittest.TestCase):
         self.submit()
         _, err = self.run_ff("show", bare[:4], code=2)
         self.assertIn("2", err)
+        for words in (("show", "01"), ("flow", "show", "zz"), ("explain", "0x/node")):
+            _, err = self.run_ff(*words, code=2)
+            self.assertIn("at least 4", err)
+        _, err = self.run_ff("submit", "--kind", "k", "--input", "hello", code=2)
+        self.assertIn("quotes", err)
         for words in (("submit", "--kind", "k", "--key", "a", "--key", "b"),
                       ("ls", "--lane", "a", "--lane", "b"), ("ls", "--tag", "a=1", "--tag", "b=1"),
                       ("ls", "--store", self.url, "--store", self.url)):

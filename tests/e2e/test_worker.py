@@ -136,13 +136,18 @@ class Worker:
         self.worker(script="echo 1")
         self.until_state(one, "completed")
 
-    def test_a_command_that_does_not_exist(self):
+    def test_a_command_that_cannot_start(self):
+        """It is there when the worker looks, but its interpreter is not."""
+        script = self.path("script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(script, 0o755)
         one = self.submit("--policy", '{"retry_policy": {"max_retries": 0}}')
-        started = subprocess.Popen([FF, "worker", "--", "/no/such/program"], env=self.env,
+        started = subprocess.Popen([FF, "worker", "--", script], env=self.env,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.end, started)
         shown = self.until_state(one, "failed")
-        self.assertIn("cannot run '/no/such/program'", shown["failure"]["message"])
+        self.assertIn(f"cannot run '{script}'", shown["failure"]["message"])
 
     # -- lanes and kinds ---------------------------------------------------------------------------
 
@@ -281,6 +286,21 @@ class Refused(unittest.TestCase):
             worker.terminate()
             self.assertEqual(b"", worker.stderr.read())
             self.assertEqual(0, worker.wait(timeout=DEADLINE_S))
+
+    def test_a_command_that_is_not_there(self):
+        # It used to fail every task of the lane, for good after a few retries.
+        with tempfile.TemporaryDirectory() as folder:
+            plain = os.path.join(folder, "plain.sh")
+            with open(plain, "w", encoding="utf-8") as file:
+                file.write("true\n")
+            for name, why in (("./slip.sh", b"No such file"), ("no-such-command", b"No such file"),
+                              (plain, b"Permission denied")):
+                done = subprocess.run([FF, "worker", "--", name], cwd=folder, timeout=DEADLINE_S,
+                                      env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      check=False)
+                self.assertEqual((2, 1), (done.returncode, done.stderr.count(b"\n")), done.stderr)
+                self.assertIn(why, done.stderr)
+            self.assertEqual(["plain.sh"], os.listdir(folder), "and made no store")
 
     def test_a_token_that_may_not_work(self):
         token = "reader-token-0123456789"
