@@ -278,6 +278,18 @@ static int take_options(struct ff_cli *cli, struct ff_worker_options *options,
     return FF_EXIT_OK;
 }
 
+/* Whoever starts one by hand sees that it lives, and where it looks. */
+static void greet(struct ff_cli *cli, const struct ff_worker_options *options)
+{
+    if (!cli->bar)
+        return;
+    (void)fprintf(cli->err, "ff: waiting for work in lane %s",
+                  options->lane_count ? options->lanes[0] : "default");
+    for (size_t i = 1; i < options->lane_count; i++)
+        (void)fprintf(cli->err, ", %s", options->lanes[i]);
+    (void)fputs("; Ctrl-C ends it\n", cli->err);
+}
+
 /* Looked for as execvp() will; errno says why not. */
 static bool is_there(struct ff_cli *cli, const char *name)
 {
@@ -339,6 +351,7 @@ int ff_run_worker(struct ff_cli *cli)
         code = ff_cli_open_engine(cli);
     if (code != FF_EXIT_OK)
         return code;
+    greet(cli, &options);
     const ff_status status = run(cli, &options, &command, &error);
     return status == FF_OK ? FF_EXIT_OK : ff_cli_fail(cli, "work", status, &error);
 }

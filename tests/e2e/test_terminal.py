@@ -141,6 +141,13 @@ class Bars(OnSqlite, Ff, unittest.TestCase):
         self.assertEqual(5, code, shown)
         self.assertIn(b"] nodes ended, 0 of 1", shown)
 
+    def test_a_worker_says_where_it_looks(self):
+        self.submit("--lane", "a")
+        words = ["worker", "--lane", "a", "--lane", "b", "--", "sh", "-c", "kill $PPID"]
+        code, _, shown = Terminal(words, self.url).end()
+        self.assertEqual(0, code, shown)
+        self.assertIn(b"ff: waiting for work in lane a, b; Ctrl-C ends it", shown)
+
     def test_colours_are_for_terminals(self):
         made = self.submit()
         self.assertNotIn("\x1b", self.ff("ls"))
