@@ -18,6 +18,11 @@ FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
 PG = os.environ.get("FF_TEST_PG")
 DEADLINE_S = 120
+FILES = 4096  # a thousand connections are more than a shell allows unasked
+
+if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < FILES:
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       (FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def wait_for(what, condition, seconds=DEADLINE_S):
@@ -30,13 +35,6 @@ def wait_for(what, condition, seconds=DEADLINE_S):
         if time.monotonic() > until:
             raise AssertionError(f"{what}: not within {seconds} s")
         time.sleep(0.01)
-
-
-def allow_files(count):
-    """Tests with many connections open more files than a shell allows unasked."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 def postgres_url():

@@ -7,7 +7,7 @@ import socket
 import time
 import unittest
 
-from serving import allow_files, DEADLINE_S, Server, in_thread, wait_for
+from serving import DEADLINE_S, Server, in_thread, wait_for
 
 
 class Stream:
@@ -312,7 +312,6 @@ class ManyIdle(unittest.TestCase):
         return took
 
     def test_a_thousand_streams_and_two_hundred_claims(self):
-        allow_files(2048)
         with Server(args=["--connections-max", "2000", "--log-level", "warn"]) as server:
             http = server.client()
             alone = self.healthy(http)
