@@ -167,6 +167,43 @@ static void test_sibling__a_node_that_waits_again_needs_its_upstreams(void **sta
     assert_int_equal(w.row_count[FF_TABLE_DRAIN], 0);
 }
 
+/* Both c and d have asked to cancel b when the drain of d learns whom it may cancel. Then the join
+ * of c, which has ended by itself, is open again: d's word must count, in whatever order the two
+ * are found. */
+static void test_sibling__one_that_asks_no_more_hides_nobody(void **state)
+{
+    int first[2] = {0, 0};
+
+    (void)state;
+    while (first[0] == 0 || first[1] == 0) {
+        const struct ff_uuid flow = world_given_flow(&w, "a b e c:2 d:any | a>c b>c b>d e>d");
+        const struct ff_exec_id c = world_node(flow, "c"), d = world_node(flow, "d");
+        struct ff_dispatch_in of_e = {.hop = {world_node(flow, "e"), 0, FF_HOP_COMPLETION}};
+        struct ff_dispatch_in of_a = {.hop = {world_node(flow, "a"), 1, FF_HOP_REOPEN}};
+        struct ff_group_drain_in drain = {.drain = {.id = d}};
+        struct ff_dispatch_out told;
+        struct ff_drain_out drained;
+        struct ff_state_out out;
+        struct world_job jobs[] = {{.op = FF_OP_HOP_DISPATCH, .in = &of_a, .out = &told},
+                                   {.op = FF_OP_GROUP_DRAIN, .in = &drain, .out = &drained}};
+
+        first[ff_uuid_cmp(c.uuid, d.uuid) < 0]++;
+        assert_int_equal(world_cancel(&w, c, &out), FF_OK);
+        world_end(&w, flow, "a", "fail");
+        world_settle(&w); /* b is asked for the first time, and spared */
+        world_end(&w, flow, "e", "ok");
+        assert_int_equal(world_run(&w, FF_OP_HOP_DISPATCH, &of_e, &told), FF_OK);
+        assert_int_equal(world_replay(&w, world_node(flow, "a"), &out), FF_OK);
+        drain.drain.decision = world_group(&w, flow, "d")->version;
+        world_batch(&w, jobs, 2);
+        assert_int_equal(jobs[1].status, FF_OK);
+        assert_int_equal(drained.cancelled, 1);
+        assert_string_equal(world_member(&w, flow, "b")->cancel_reason.ptr,
+                            "sibling_quorum_satisfied");
+        world_settle(&w);
+    }
+}
+
 /* In a flow whose running members may finish no join asks for their end. */
 static void test_sibling__what_may_finish_is_nobodys_sibling(void **state)
 {
@@ -198,6 +235,7 @@ int main(void)
         TEST(a_spared_sibling_is_looked_at_again),
         TEST(who_asked_gives_the_reason),
         TEST(an_ended_node_lets_go_of_its_upstreams),
+        TEST(one_that_asks_no_more_hides_nobody),
         TEST(a_node_that_waits_again_needs_its_upstreams),
         TEST(what_may_finish_is_nobodys_sibling),
     };

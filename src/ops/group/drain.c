@@ -99,8 +99,15 @@ static ff_status learn(struct ff_work *work, struct ff_group_drain_in *in,
     return FF_AGAIN;
 }
 
-static void drain_page(struct ff_work *work, const struct ff_group_drain_in *in,
-                       struct ff_drain_out *out)
+static ff_status look_again(struct ff_group_drain_in *in, struct ff_uuid cursor)
+{
+    in->known = false;
+    in->cursor = cursor;
+    return FF_AGAIN;
+}
+
+static ff_status drain_page(struct ff_work *work, struct ff_group_drain_in *in,
+                            struct ff_drain_out *out)
 {
     for (size_t i = 0; i < in->count; i++) {
         const struct ff_edge_group key = group_key(in, in->askers[i]);
@@ -109,8 +116,10 @@ static void drain_page(struct ff_work *work, const struct ff_group_drain_in *in,
             ff_work_execution(work, (struct ff_exec_id){in->drain.id.partition, in->upstreams[i]});
 
         if (!execution || ff_state_is_terminal(execution->state) || !in->needed[i] ||
-            in->needed[i]->row_count > 0 || !asker || !ff_group_cancels_rest(asker))
+            in->needed[i]->row_count > 0)
             continue;
+        if (!asker || !ff_group_cancels_rest(asker)) /* it is open again; others may have asked */
+            return look_again(in, in->cursor);
         ff_execution_cancel(work, execution,
                             asker->group_state == FF_GROUP_SATISFIED
                                 ? FF_STR("sibling_quorum_satisfied")
@@ -118,6 +127,7 @@ static void drain_page(struct ff_work *work, const struct ff_group_drain_in *in,
                             FF_STR(FF_BY_SIBLING));
         out->cancelled++;
     }
+    return FF_OK;
 }
 
 ff_status ff_group_drain_apply(struct ff_work *work, struct ff_group_drain_in *in,
@@ -131,13 +141,10 @@ ff_status ff_group_drain_apply(struct ff_work *work, struct ff_group_drain_in *i
         return FF_OK;
     if (!in->known)
         return learn(work, in, drain, reterr);
-    if (!ff_uuid_eq(in->cursor, drain->edge_cursor)) { /* somebody was faster */
-        in->known = false;
-        in->cursor = drain->edge_cursor;
-        return FF_AGAIN;
-    }
+    if (!ff_uuid_eq(in->cursor, drain->edge_cursor)) /* somebody was faster */
+        return look_again(in, drain->edge_cursor);
     FF_TRY(ff_arena_check(work->arena, reterr));
-    drain_page(work, in, out);
+    FF_TRY(drain_page(work, in, out));
     if (in->last_page) {
         ff_work_delete(work, drain);
         return FF_OK;
