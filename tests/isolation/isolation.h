@@ -101,8 +101,9 @@ bool gate_ended(struct gate_session *session);
 /* look.c: every row and event of the game, without times and with names for ids. */
 void look(struct board *board, struct text *ret);
 
-/* acts.c */
+/* inputs.c, scenes.c, acts.c */
 #define NAMES_MAX 48
+#define TASKS_MAX 4
 struct game {
     uint64_t number;
     struct board *board;
@@ -116,10 +117,14 @@ struct game {
     struct ff_str lane;
     struct ff_exec_id x;     /* what all acts are about */
     struct ff_exec_id other; /* flows: the member whose hop waits */
-    struct ff_exec_id join;  /* flows: the node below */
+    struct ff_exec_id join;  /* flows: whose drain waits */
+    struct ff_exec_id below; /* flows: a node that waits for x */
+    struct ff_exec_id again; /* flows: the member whose reopening waits */
     struct ff_uuid flow_id;
     struct ff_task_ref lease; /* of x; zero: nobody's */
-    int64_t decision;         /* flows: of the drain that waits */
+    struct ff_task_ref tasks[TASKS_MAX];
+    size_t task_count;
+    int64_t decision; /* flows: of the drain that waits */
 };
 struct scene {
     const char *name;
