@@ -94,7 +94,7 @@ static void say_grow(struct game *game, struct player *player)
 {
     struct ff_flow_grow_in in = {.flow_id = game->flow_id, .expected_revision = FF_NULL64};
 
-    in.graph = graph(game, "d | a>d b>d");
+    in.graph = graph(game, "g | a>g b>g");
     check(game,
           ff_grow_prepare(&in, &game->author->settings, arena_of(game), &game->author->error));
     player_ask(player, FF_OP_FLOW_GROW, make(game, &in, sizeof in));
@@ -264,4 +264,12 @@ void answer_text(struct player *player, const struct ff_job *job)
 bool answer_is_empty(const char *answer)
 {
     return strcmp(answer, "ok nothing") == 0;
+}
+
+bool answer_is_unfinished(const char *answer)
+{
+    static const char more[] = " more";
+    const size_t len = strlen(answer);
+
+    return len >= sizeof more && strcmp(answer + len - (sizeof more - 1), more) == 0;
 }

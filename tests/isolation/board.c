@@ -248,6 +248,11 @@ void player_step(struct player *player)
         int waiting;
         const int64_t next_ms = ff_engine_step(player->engine, &waiting);
 
+        if (player->unfinished) {
+            player->unfinished = false;
+            player->say(board->game, player);
+            return;
+        }
         if (next_ms <= board->mono_ms)
             continue;
         if (!player->out || player->held_count > 0 || waiting > 0)
@@ -263,6 +268,7 @@ static void done(struct ff_job *job, void *ctx)
 
     answer_text(player, job);
     player->out = false;
+    player->unfinished = player->say && answer_is_unfinished(player->answer);
     if (player->free)
         player->job = job;
     else
@@ -313,12 +319,14 @@ static void tell(struct board *board, const struct gate_session *s)
              s->call->outcome == FF_CALLED_OK ? "" : s->call->sqlstate);
 }
 
-/* How many sessions of ours wait for a lock, by the server's own word. */
+/* How many sessions of ours wait for a lock, by the server's own word. One that was given its lock
+ * and has not been told yet waits no more, whatever it says of itself: so the locks are asked. */
 static size_t waiting_now(struct board *board)
 {
-    PGresult *const result =
-        PQexec(board->monitor, "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
-                               "'flowfabric' AND wait_event IN ('tuple', 'transactionid')");
+    PGresult *const result = PQexec(
+        board->monitor, "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) "
+                        "WHERE NOT l.granted AND a.application_name = 'flowfabric' "
+                        "AND l.locktype IN ('tuple', 'transactionid')");
     const size_t count = (size_t)strtol(PQgetvalue(result, 0, 0), NULL, 10);
 
     PQclear(result);
@@ -448,6 +456,7 @@ void board_begin(struct board *board, struct game *game)
         assert(!player->out && player->held_count == 0);
         player->answer[0] = '\0';
         player->rest_ms = 0;
+        player->say = NULL;
         player_step(player);
         ff_prng_init(&player->random, game->number * 8 + (uint64_t)i);
     }

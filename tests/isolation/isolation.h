@@ -33,6 +33,8 @@ struct player {
     size_t held_count;
     int64_t rest_ms; /* before each of its calls */
     bool out;        /* it has spoken and was not answered yet */
+    bool unfinished; /* it was told that there is more to do, and says the same again */
+    void (*say)(struct game *game, struct player *player);
     char answer[ANSWER_BYTES];
     struct ff_job *job; /* of the free one, kept for its answer */
 };
@@ -148,6 +150,8 @@ extern const size_t act_count;
 void answer_text(struct player *player, const struct ff_job *job);
 /* It found nothing to take. */
 bool answer_is_empty(const char *answer);
+/* There is more to do: an act is over when nothing is left of it. */
+bool answer_is_unfinished(const char *answer);
 
 /* stories.c: single stories. Return NULL, or what went wrong. */
 struct story {

@@ -102,49 +102,92 @@ static void add_row(struct text *text, const struct game *game, ff_table table, 
     text_add(text, "\n");
 }
 
-/* In their order: number by number from each execution's point of view. */
+/* In their order: number by number from the point of view of each execution, or of the flow. */
 static void add_event(struct text *text, const struct game *game, const struct ff_event *event,
                       int number)
 {
     text_add(text, "event ");
-    add_id(text, game, event->execution_id);
+    add_id(text, game, ff_uuid_is_zero(event->execution_id) ? event->flow_id : event->execution_id);
     text_add(text, " %03d kind=%d type=%d generation=%d state=%d version=%" PRId64 " note=", number,
              event->kind, event->type, event->generation, event->state, event->version);
     add_bytes(text, event->note.ptr, event->note.len);
     text_add(text, "\n");
 }
 
+/* Whose story is told; those of a flow are its own, not its members'. */
+struct whose {
+    int32_t partition;
+    struct ff_uuid execution_id, flow_id;
+};
+
+static bool is_of(const struct ff_event *event, const struct whose *whose)
+{
+    return ff_uuid_eq(event->execution_id, whose->execution_id) &&
+           (ff_uuid_is_zero(whose->flow_id) || ff_uuid_eq(event->flow_id, whose->flow_id));
+}
+
 static void add_events_of_model(struct text *text, const struct board *board,
-                                const struct ff_execution *key)
+                                const struct whose *whose)
 {
     int number = 0;
 
     for (size_t i = 0; i < model_event_count(board->model); i++) {
         const struct ff_event *const event = model_event_at(board->model, i);
 
-        if (ff_uuid_eq(event->execution_id, key->execution_id))
+        if (is_of(event, whose))
             add_event(text, board->game, event, number++);
     }
 }
 
-static void add_events(struct text *text, struct board *board, const struct ff_execution *key,
+static void add_events(struct text *text, struct board *board, const struct whose *whose,
                        struct ff_arena *arena)
 {
-    struct ff_value params[FF_SQL_EVENTS_OF_EXECUTION_PARAMS];
-    const struct ff_in_events_of_execution in = {.execution_id = key->execution_id,
-                                                 .partition_key = key->partition_key,
-                                                 .limit = EVENTS_MAX};
+    const struct ff_in_events_of_execution of_one = {.execution_id = whose->execution_id,
+                                                     .partition_key = whose->partition,
+                                                     .limit = EVENTS_MAX};
+    const struct ff_in_events_of_flow_after of_flow = {
+        .flow_id = whose->flow_id, .upto_event_id = INT64_MAX, .limit = EVENTS_MAX};
+    struct ff_value one[FF_SQL_EVENTS_OF_EXECUTION_PARAMS];
+    struct ff_value flow[FF_SQL_EVENTS_OF_FLOW_AFTER_PARAMS];
     struct ff_read read = {.block = FF_SQL_EVENTS_OF_EXECUTION,
-                           .params = params,
-                           .param_count = FF_SQL_EVENTS_OF_EXECUTION_PARAMS,
+                           .params = one,
+                           .param_count = FF_ARRAY_LEN(one),
                            .arena = arena};
     struct ff_error error;
+    int number = 0;
 
-    ff_in_events_of_execution_values(&in, params);
+    ff_in_events_of_execution_values(&of_one, one);
+    ff_in_events_of_flow_after_values(&of_flow, flow);
+    if (!ff_uuid_is_zero(whose->flow_id))
+        read = (struct ff_read){.block = FF_SQL_EVENTS_OF_FLOW_AFTER,
+                                .params = flow,
+                                .param_count = FF_ARRAY_LEN(flow),
+                                .arena = arena};
     if (ff_engine_read(board->stage.engine, &read, READ_MS, &error) != FF_OK)
         abort();
     for (size_t i = 0; i < read.row_count; i++)
-        add_event(text, board->game, read.rows[i], (int)i);
+        if (is_of(read.rows[i], whose))
+            add_event(text, board->game, read.rows[i], number++);
+}
+
+static void add_story(struct text *text, struct board *board, ff_table table, const void *row,
+                      struct ff_arena *arena)
+{
+    const struct ff_execution *const execution = row;
+    const struct ff_flow *const flow = row;
+    struct whose whose = {0};
+
+    if (table == FF_TABLE_FLOW)
+        whose.flow_id = flow->flow_id;
+    else if (table == FF_TABLE_EXECUTION)
+        whose = (struct whose){.partition = execution->partition_key,
+                               .execution_id = execution->execution_id};
+    else
+        return;
+    if (board->model)
+        add_events_of_model(text, board, &whose);
+    else
+        add_events(text, board, &whose, arena);
 }
 
 void look(struct board *board, struct text *ret)
@@ -166,10 +209,7 @@ void look(struct board *board, struct text *ret)
         for (struct ff_entry *entry = rows.entries[table]; entry; entry = entry->next) {
             if (entry->found == FF_FOUND_ROW)
                 add_row(ret, board->game, (ff_table)table, entry->row);
-            if (table == FF_TABLE_EXECUTION && board->model)
-                add_events_of_model(ret, board, entry->row);
-            else if (table == FF_TABLE_EXECUTION)
-                add_events(ret, board, entry->row, &arena);
+            add_story(ret, board, (ff_table)table, entry->row, &arena);
         }
     ff_arena_done(&arena);
     text_sort(ret);

@@ -89,8 +89,10 @@ static void play(struct board *board, const struct combo *combo, unsigned who, u
     combo->scene->set(&game);
     board_pass(board, 6);
     for (int i = 0; i < combo->count; i++)
-        if (who & (1u << i))
+        if (who & (1u << i)) {
+            board->players[i].say = combo->acts[i]->say;
             combo->acts[i]->say(&game, &board->players[i]);
+        }
     while (!board->stuck && ret->turns < TURNS_MAX &&
            ((count = board_held(board, held)) > 0 || board_waits(board))) {
         if (count == 0) {

@@ -96,7 +96,7 @@ static void given_flow(struct game *game, const char *text)
     in.flow_id = game->flow_id = flow_id_of(game);
     in.graph = graph(game, text);
     game_name(game, game->flow_id, "flow");
-    for (const char *name = "a\0b\0c\0d\0e\0"; *name; name += 2)
+    for (const char *name = "a\0b\0c\0d\0e\0g\0"; *name; name += 2)
         game_name(game, node(game, name).uuid, "%s", name);
     game->other = node(game, "a");
     game->x = node(game, "b");
@@ -208,9 +208,11 @@ static void set_flow_asked_twice(struct game *game)
     given_completed(game, "e");
     given_told(game, "e");
     given_decided(game, "d");
+    given_held(game);
+    given_completed(game, "d"); /* there is one to claim, and one that has lapsed, in every scene */
     (void)stage_do(game->board, FF_OP_EXECUTION_REPLAY, replay(game, node(game, "a")));
     game->again = node(game, "a");
-    game->below = node(game, "d");
+    game->other = node(game, "d");
 }
 
 /* `a` runs again; the skipped node below has its own hop, and does not know yet. */
