@@ -178,7 +178,9 @@ ff_status ff_ask_post(struct ff_ask *ask, struct ff_error *reterr)
     FF_TRY(ff_written(&writing, &body, reterr));
     FF_TRY(ff_json_text(body, &ask->memory->arena, BODY_BYTES_MAX, &trip.body, reterr));
     FF_TRY(go(ask, &trip, reterr));
-    return take_json(ask, &trip, reterr);
+    FF_TRY(take_json(ask, &trip, reterr));
+    ask->posted = true;
+    return FF_OK;
 }
 
 ff_status ff_ask_bytes(struct ff_ask *ask, struct ff_bytes *ret, struct ff_error *reterr)
@@ -196,6 +198,19 @@ ff_status ff_ask_bytes(struct ff_ask *ask, struct ff_bytes *ret, struct ff_error
     return FF_OK;
 }
 
+/* What was asked for has been done if it was more than a look, and the caller does not hear how. */
+static ff_status unreadable(const struct ff_ask *ask, ff_status status, const char *why,
+                            struct ff_error *reterr)
+{
+    const ff_status known = status == FF_NO_MEMORY ? FF_NO_MEMORY : FF_INTERNAL;
+
+    (void)ff_fail(reterr, ask->posted ? FF_OUTCOME_UNKNOWN : known, "the answer cannot be read: %s",
+                  why);
+    if (reterr)
+        reterr->repeatable = ask->posted && ask->repeatable;
+    return ask->posted ? FF_OUTCOME_UNKNOWN : known;
+}
+
 ff_status ff_ask_take(struct ff_ask *ask, const struct ff_shape *shape, void *ret,
                       struct ff_error *reterr)
 {
@@ -203,11 +218,10 @@ ff_status ff_ask_take(struct ff_ask *ask, const struct ff_shape *shape, void *re
     char *const made = ff_arena_alloc(&ask->memory->arena, shape->bytes);
 
     if (!made)
-        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the answer");
+        return unreadable(ask, FF_NO_MEMORY, "there is no memory for it", reterr);
     const ff_status status = ff_shape_take(shape, ask->answer, &ask->memory->arena, made, &problem);
     if (status != FF_OK)
-        return ff_fail(reterr, status == FF_NO_MEMORY ? FF_NO_MEMORY : FF_INTERNAL,
-                       "the answer cannot be read: %s", problem.message);
+        return unreadable(ask, status, problem.message, reterr);
     memcpy(ret, made, shape->bytes);
     *(struct ff_memory **)ret = FF_STEAL(ask->memory);
     return FF_OK;

@@ -93,10 +93,10 @@ ff_status ff_remote_set_tags(struct ff_client *client, const char *execution_id,
                              const struct ff_tag_pair *tags, size_t count, struct ff_error *reterr)
 {
     FF_AUTO(ff_ask_done) struct ff_ask ask = {0};
-    struct ff_json_maker set = ff_json_make();
-    json_t *const remove = json_array();
 
     FF_TRY(start(&ask, client, execution_id, "/tags", reterr));
+    struct ff_json_maker set = ff_json_make();
+    json_t *const remove = json_array();
     ff_json_put(&ask.body.made, "remove", remove);
     ff_json_put(&ask.body.made, "set", set.object);
     if (ask.body.made.failed)
@@ -107,9 +107,11 @@ ff_status ff_remote_set_tags(struct ff_client *client, const char *execution_id,
     for (size_t i = 0; i < count; i++) {
         if (tags[i].value)
             ff_json_put_text(&set, tags[i].name, tags[i].value);
-        else
-            (void)json_array_append_new(remove, json_string(tags[i].name));
+        else if (json_array_append_new(remove, json_string(tags[i].name)) != 0)
+            set.failed = true;
     }
+    if (set.failed)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
     ask.repeatable = true;
     return ff_ask_post(&ask, reterr);
 }

@@ -60,6 +60,7 @@ struct ff_ask {
     int64_t wait_ms;        /* the server may take this much longer */
     bool repeatable;
     json_t *answer;
+    bool posted; /* and answered: it has been done */
     long http;
 };
 

@@ -258,7 +258,7 @@ struct trip_state {
     size_t sent;
     char *data;
     size_t len, cap;
-    bool too_large;
+    bool too_large, no_memory; /* for what the server says */
 };
 
 static size_t on_read(char *to, size_t size, size_t count, void *ctx)
@@ -284,8 +284,10 @@ static size_t on_write(char *from, size_t size, size_t count, void *ctx)
         const size_t cap = ff_max_size(2 * state->cap, state->len + len + 4096);
         char *const bigger = ff_arena_grow(state->arena, state->data, state->cap, cap);
 
-        if (!bigger)
+        if (!bigger) {
+            state->no_memory = true;
             return 0;
+        }
         state->data = bigger;
         state->cap = cap;
     }
@@ -343,8 +345,10 @@ static ff_status explain(CURL *curl, CURLcode code, const struct trip_state *sta
                              : why[0]                       ? why
                                                             : curl_easy_strerror(code);
 
-    if (state->too_large)
+    if (state->too_large && !state->trip->body.ptr)
         return ff_fail(reterr, FF_TOO_LARGE, "the answer has more than %d bytes", ANSWER_BYTES_MAX);
+    if (state->no_memory && !state->trip->body.ptr)
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for the answer");
     if ((code == CURLE_OUT_OF_MEMORY || code == CURLE_WRITE_ERROR) && !was_sent(curl))
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for the call");
     if (code == CURLE_ABORTED_BY_CALLBACK)
@@ -400,6 +404,10 @@ static ff_status perform(struct ff_remote *remote, const struct handle *handle,
     (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &trip->http);
     (void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
     trip->content_type = ff_arena_str(state->arena, ff_str_of(type)).ptr;
+    if (state->arena->failed) {
+        state->no_memory = true;
+        return explain(curl, CURLE_OUT_OF_MEMORY, state, why, reterr);
+    }
     trip->bytes = (struct ff_str){state->data ? state->data : "", state->len};
     return FF_OK;
 }

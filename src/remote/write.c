@@ -67,8 +67,8 @@ void ff_write_texts(struct ff_writing *out, const char *name, const char *const 
             refuse(out, "%s", name);
         else if (!ff_str_is_utf8(ff_str_of(texts[i])))
             refuse(out, "%s[%zu]", name, i);
-        else
-            (void)json_array_append_new(array, json_string(texts[i]));
+        else if (json_array_append_new(array, json_string(texts[i])) != 0)
+            out->made.failed = true;
     }
     ff_json_put(&out->made, name, array);
 }

@@ -6,7 +6,9 @@
  * allocation every time. What a caller is told must be true, a repeat must lead to the clean state,
  * nothing may leak (the sanitizer looks). Allocations of libpq, SQLite and libc are not ours to
  * fail. Read first: README.md beside it. */
+#include "calls.h"
 #include "kit/heap.h"
+#include "kit/publics.h"
 #include "scenarios.h"
 
 #include <stdio.h>
@@ -21,7 +23,7 @@
 
 /* ---- calls on an engine that runs ---- */
 
-static void open_quiet(struct test *t)
+static void open_engine(struct test *t, bool threads)
 {
     const struct ff_store_options options = {
         .url = t->url, .create = true, .clock = ff_clock_system(), .random = ff_random_system()};
@@ -29,7 +31,7 @@ static void open_quiet(struct test *t)
     struct ff_engine *engine;
 
     ff_engine_options_default(&engine_options);
-    engine_options.threads = false;
+    engine_options.threads = threads;
     engine_options.loops = false;
     engine_options.cascade = false;
     engine_options.settings.event_renewals = FF_RENEWALS_ALL;
@@ -37,6 +39,26 @@ static void open_quiet(struct test *t)
     EXPECT_OK(t, ff_engine_new(&engine_options, &engine, &t->err));
     t->client = ff_client_of_engine(engine, TIMEOUT_MS);
     EXPECT(t, t->client != NULL);
+}
+
+static void open_quiet(struct test *t)
+{
+    open_engine(t, false);
+}
+
+/* NULL: the acts call the engine itself. */
+static struct served *through;
+
+static ff_status act(struct test *t, const struct scenario *scenario, struct stage *stage)
+{
+    struct ff_client *const own = t->client;
+    ff_status status;
+
+    if (through)
+        t->client = through->client;
+    status = scenario->act(t, stage);
+    t->client = own;
+    return status;
 }
 
 struct clean {
@@ -50,7 +72,7 @@ static const char *clean_state(struct test *t, const struct scenario *scenario, 
     stage_init(&stage);
     scenario->given(t, &stage);
     if (steps > 0)
-        EXPECT_OK(t, scenario->act(t, &stage));
+        EXPECT_OK(t, act(t, scenario, &stage));
     if (steps > 1)
         scenario->undone(t, &stage);
     return dump_of(t, stage.ns);
@@ -91,14 +113,14 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
     stage_init(&stage);
     scenario->given(t, &stage);
     heap_arm(n, all_after);
-    status = scenario->act(t, &stage);
+    status = act(t, scenario, &stage);
     heap_disarm();
     now = dump_of(t, stage.ns);
     check_truth(t, scenario, n, clean, status, now);
     applied = strcmp(now, clean->before) != 0 && !(scenario->flags & MANY);
     if (applied && (scenario->flags & AGAIN_CHANGES))
         return heap_failed();
-    status = scenario->act(t, &stage);
+    status = act(t, scenario, &stage);
     if (status != (applied ? scenario->again : FF_OK))
         FAIL(t, "%s, allocation %lld: the repeat answered %s: %s", scenario->name, n,
              ff_status_code(status), t->err.message);
@@ -112,23 +134,99 @@ static void sweep_scenario(struct test *t, void *ctx, const struct scenario *sce
 {
     size_t *const sites = ctx;
 
-    open_quiet(t);
+    if (!through)
+        open_quiet(t);
 
     const struct clean clean = {clean_state(t, scenario, 0), clean_state(t, scenario, 1),
                                 scenario->undone ? clean_state(t, scenario, 2) : NULL};
 
     for (int all_after = 0; all_after < 2; all_after++)
-        for (long long n = 1; n < N_MAX && run_once(t, scenario, n, all_after, &clean); n++)
+        for (long long n = 1; n < N_MAX && run_once(t, scenario, n, all_after, &clean);
+             n += !through || n < 8 || is_full_run() ? 1 : 5)
             (*sites)++;
     expect_sound(t, t->client);
 }
+
+#define LOCAL      PUBLICS_LOCAL
+#define SERVED     PUBLICS_SERVED
+#define EVERYWHERE (LOCAL | SERVED)
+#define HERE       "a server has nobody do this from afar"
+
+static const struct public_exception exceptions[] = {
+    {"ff_answer_free", "only gives back", EVERYWHERE},
+    {"ff_unsubscribe", "only gives back", EVERYWHERE},
+    {"ff_close", "only gives back", EVERYWHERE},
+    {"ff_worker_free", "only gives back", EVERYWHERE},
+    {"ff_status_*", "constants", EVERYWHERE},
+    {"ff_version", "a constant", EVERYWHERE},
+    {"ff_policy_init", "fills a struct", EVERYWHERE},
+    {"ff_submission_init", "fills a struct", EVERYWHERE},
+    {"ff_filter_init", "fills a struct", EVERYWHERE},
+    {"ff_event_filter_init", "fills a struct", EVERYWHERE},
+    {"ff_replay_init", "fills a struct", EVERYWHERE},
+    {"ff_flow_request_init", "fills a struct", EVERYWHERE},
+    {"ff_task_lease", "fills a struct", EVERYWHERE},
+    {"ff_worker_stop", "a flag", EVERYWHERE},
+    {"ff_worker_stats", "numbers", EVERYWHERE},
+    {"ff_worker_run", "its threads ask, rarely itself", LOCAL | PUBLICS_BY_CHANCE},
+    {"ff_context_task", "a pointer", LOCAL},
+    {"ff_context_cancelled", "a flag", LOCAL},
+    {"ff_context_wait", "only waits", LOCAL},
+    {"ff_context_delay", "a number", LOCAL},
+    {"ff_worker_run", "uses public calls: the same with any client", SERVED},
+    {"ff_context_*", "uses public calls: the same with any client", SERVED},
+    {"ff_fsck", HERE, SERVED},
+    {"ff_doctor", HERE, SERVED},
+    {"ff_gc", HERE, SERVED},
+    {"ff_migrate", HERE, SERVED},
+    {"ff_restored", HERE, SERVED},
+};
 
 static void every_call(struct test *t)
 {
     size_t sites = 0;
 
+    publics_begin(t);
     each_scenario(t, sweep_scenario, &sites);
-    (void)printf("# %zu calls, %zu failed allocations\n", scenario_count, sites);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    sweep_calls(t, NULL, &sites);
+    sweep_worker(t, &sites);
+    (void)printf("# %zu scenarios, %zu failed allocations\n", scenario_count, sites);
+    publics_expect(t, exceptions, FF_ARRAY_LEN(exceptions), LOCAL);
+}
+
+/* Those that a server does not let others do are told by their answer. */
+static void sweep_served(struct test *t, void *ctx, const struct scenario *scenario)
+{
+    struct served served;
+    struct stage stage;
+
+    open_engine(t, true);
+    serve(t, &served);
+    through = &served;
+    stage_init(&stage);
+    scenario->given(t, &stage);
+    heap_only_mine(true);
+    if (act(t, scenario, &stage) != FF_UNSUPPORTED)
+        sweep_scenario(t, ctx, scenario);
+    heap_only_mine(false);
+    through = NULL;
+    serve_no_more(t, &served);
+}
+
+static void every_call_through_a_server(struct test *t)
+{
+    struct served served;
+    size_t sites = 0;
+
+    publics_begin(t);
+    each_scenario(t, sweep_served, &sites);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    serve(t, &served);
+    sweep_calls(t, &served, &sites);
+    serve_no_more(t, &served);
+    (void)printf("# %zu failed allocations\n", sites);
+    publics_expect(t, exceptions, FF_ARRAY_LEN(exceptions), SERVED);
 }
 
 /* ---- more than a batch has room for at once ---- */
@@ -305,23 +403,6 @@ static void remote_bulk(struct test *t)
 
 /* ---- the log ---- */
 
-static ff_status follow_once(struct test *t)
-{
-    struct ff_event_list page = {0};
-    struct ff_subscription *subscription = NULL;
-    struct ff_delivery delivery = {0};
-    ff_status status = ff_events(t->client, NULL, "start", 10, 0, &page, &t->err);
-
-    ff_answer_free(&page);
-    if (status == FF_OK)
-        status = ff_subscribe(t->client, NULL, "start", &subscription, &t->err);
-    if (status == FF_OK)
-        status = ff_subscription_next(subscription, 5, 1000, &delivery, &t->err);
-    ff_answer_free(&delivery);
-    ff_unsubscribe(subscription);
-    return status;
-}
-
 /* With threads, too: reading the log works, or says that there is no memory; and then it works. */
 static void log_reading(struct test *t)
 {
@@ -337,12 +418,12 @@ static void log_reading(struct test *t)
             ff_status status;
 
             heap_arm(n, all_after);
-            status = follow_once(t);
+            status = follow_log(t);
             hit = heap_failed();
             heap_disarm();
             if (status != FF_OK && status != FF_NO_MEMORY && status != FF_UNAVAILABLE)
                 FAIL(t, "allocation %lld: %s: %s", n, ff_status_code(status), t->err.message);
-            EXPECT_OK(t, follow_once(t));
+            EXPECT_OK(t, follow_log(t));
         }
     }
     (void)printf("# %zu failed allocations\n", sites);
@@ -350,6 +431,7 @@ static void log_reading(struct test *t)
 
 const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
+    {"alloc/every_call_through_a_server", TEST_STORE_MEMORY, every_call_through_a_server, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
     {"alloc/reading_the_log", TEST_STORE_FILE, log_reading, true},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},

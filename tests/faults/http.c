@@ -205,12 +205,16 @@ static bool ask_once(struct site *site, const struct ff_route *route, long long 
     return failed;
 }
 
-static void sweep(struct site *site, const struct ff_route *route, size_t *sites)
+/* How many have failed. */
+static size_t sweep(struct site *site, const struct ff_route *route)
 {
     static char answer[ANSWER_BYTES];
     const long long most = route == &ff_routes[FF_ROUTE_EVENT_LIST] ? PAGE_N_MAX : N_MAX;
+    size_t sites = 0;
     int calm, misses = 0;
 
+    if (!asks[route - ff_routes].path)
+        FAIL(site->t, "%s: nobody asks this route here", route->name);
     prepare(site, route);
     calm = ask(site, route, answer);
     if (calm < 200 || calm >= 500 || calm == 400)
@@ -219,8 +223,11 @@ static void sweep(struct site *site, const struct ff_route *route, size_t *sites
         const bool failed = ask_once(site, route, n, calm) | ask_once(site, route, n, calm);
 
         misses = failed ? 0 : misses + 1;
-        *sites += failed;
+        sites += failed;
     }
+    if (sites == 0)
+        FAIL(site->t, "%s: no allocation has failed", route->name);
+    return sites;
 }
 
 static void every_route(struct test *t)
@@ -235,7 +242,7 @@ static void every_route(struct test *t)
     EXPECT_OK(t, ff_server_new(&options, &site.server, &t->err));
     site.port = (int)strtol(strrchr(ff_server_url(site.server), ':') + 1, NULL, 10);
     for (size_t i = 0; i < FF_ROUTE_COUNT; i++)
-        sweep(&site, &ff_routes[i], &sites);
+        sites += sweep(&site, &ff_routes[i]);
     EXPECT(t, ff_server_drain(site.server, TEST_WAIT_MS) == 0);
     ff_server_free(site.server);
     (void)printf("# %d routes, %zu failed allocations\n", FF_ROUTE_COUNT, sites);

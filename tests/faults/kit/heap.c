@@ -9,8 +9,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "kit/publics.h"
 
 #include "base/banned.h"
+
+#define NOTED_MAX 4 /* of those after the first most are in the same place */
 
 static atomic_bool armed, lasting;
 static atomic_llong left; /* until the one that fails */
@@ -27,7 +30,8 @@ static bool is_refused(void)
     now = atomic_fetch_sub(&left, 1);
     if (now != 1 && (now > 0 || !atomic_load(&lasting)))
         return false;
-    atomic_fetch_add(&failures, 1);
+    if (atomic_fetch_add(&failures, 1) < NOTED_MAX)
+        publics_note();
     return true;
 }
 
