@@ -175,6 +175,9 @@ void check_flows(struct sim *sim, const struct model_commit *commit);
 bool is_silent_change(const struct model_commit *commit, const struct ff_execution *old,
                       const struct ff_execution *new);
 void audit_flows(struct sim *sim);
+
+/* check-need.c: nobody was forgotten by those who cancel siblings. */
+void check_needs(struct sim *sim, const struct model_commit *commit);
 /* audit.c: the whole store */
 void audit_store(struct sim *sim);
 

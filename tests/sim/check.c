@@ -597,4 +597,5 @@ void check_commit(struct sim *sim, const struct model_commit *commit)
         if (commit->changes[i].slot->table == FF_TABLE_EXECUTION)
             check_completed(&at, &commit->changes[i]);
     check_flows(sim, commit);
+    check_needs(sim, commit);
 }

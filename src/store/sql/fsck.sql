@@ -535,3 +535,46 @@ SELECT f.partition_key, f.flow_id,
  WHERE (f.draining = 1 OR f.state = {{code:FLOW_REMOVED}})
    AND f.tries >= {{code:HOP_TRIES_STUCK}}
  LIMIT :limit;
+
+-- name: fsck_member_nobody_needs
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A living member that a decided join has asked to cancel is needed by a node that waits, or
+--       will be looked at: by the drain of a join it leads to, or by that of a node whose end has
+--       yet to be passed on. One that was replayed runs because somebody wanted it to.
+SELECT e.partition_key, e.execution_id,
+       {{public_case:e.state}} || ', a join has asked to cancel it, and nobody needs it' AS detail
+  FROM ff_execution e
+  JOIN ff_flow f ON f.partition_key = e.partition_key AND f.flow_id = e.flow_id
+                AND f.state <> {{code:FLOW_REMOVED}}
+                AND f.cancel_policy IN ({{code:FLOW_CANCEL_NONE}}, {{code:FLOW_CANCEL_FLOW_ONLY}})
+ WHERE {{alive:e}}
+   AND e.generation = 0
+   AND EXISTS (SELECT 1 FROM ff_edge x
+                 JOIN ff_edge_group g ON g.partition_key = x.partition_key
+                                     AND g.execution_id = x.downstream_id
+                                     AND g.group_state <> {{code:GROUP_PENDING}}
+                                     AND g.policy <> {{code:JOIN_ALL_OF}}
+                                     AND g.on_satisfied = {{code:ON_SATISFIED_CANCEL_REMAINING}}
+                WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id
+                  AND x.outcome = {{code:EDGE_UNRESOLVED}})
+   AND NOT EXISTS (SELECT 1 FROM ff_edge x
+                     JOIN ff_edge_group g ON g.partition_key = x.partition_key
+                                         AND g.execution_id = x.downstream_id
+                                         AND g.group_state = {{code:GROUP_PENDING}}
+                     JOIN ff_execution d ON d.partition_key = x.partition_key
+                                        AND d.execution_id = x.downstream_id AND {{alive:d}}
+                    WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id)
+   AND NOT EXISTS (SELECT 1 FROM ff_edge x
+                     JOIN ff_pending_cancel p ON p.partition_key = x.partition_key
+                                             AND p.execution_id = x.downstream_id
+                    WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id
+                      AND x.outcome = {{code:EDGE_UNRESOLVED}}
+                      AND (p.edge_cursor IS NULL OR p.edge_cursor < e.execution_id))
+   AND NOT EXISTS (SELECT 1 FROM ff_edge x
+                     JOIN ff_outbox o ON o.partition_key = x.partition_key
+                                     AND o.execution_id = x.downstream_id
+                                     AND o.dispatched_at_ms IS NULL
+                    WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id
+                      AND x.outcome = {{code:EDGE_UNRESOLVED}})
+ LIMIT :limit;
