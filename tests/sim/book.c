@@ -194,6 +194,19 @@ static void must_be_applied(struct sim *sim, const struct ask *ask)
                  op_name(ask->word));
 }
 
+/* One whose upstreams run again already waits for them, and so do all it was to begin with: then
+ * nothing is told before its join is open again. */
+static void judge_replay(struct sim *sim, const struct ask *ask)
+{
+    const struct ff_execution *const row = row_of(sim, ask->word->note);
+    const bool scope_is_ancestors = ask->word->b == 1;
+
+    if (scope_is_ancestors && row &&
+        (row->state == FF_STATE_SKIPPED || row->flags & FF_EXEC_FOLLOWS))
+        return;
+    must_be_applied(sim, ask);
+}
+
 static void judge_submit(struct sim *sim, struct ask *ask, const struct ff_submit_out *out)
 {
     struct word *const word = ask->word;
@@ -338,7 +351,7 @@ static void judge_ok(struct sim *sim, struct ask *ask, const struct ff_job *job)
         judge_last_word(sim, ask);
         break;
     case FF_OP_EXECUTION_REPLAY:
-        must_be_applied(sim, ask);
+        judge_replay(sim, ask);
         break;
     case FF_OP_FLOW_CREATE:
         if (((const struct ff_flow_create_out *)job->out)->created)
