@@ -105,7 +105,8 @@ class Keeper:
             with self.lock:
                 self.lives += 1
                 self.order = self.chaos.next_order(self.kind)
-                env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+                env = {k: v for k, v in os.environ.items()
+                       if not k.startswith("FF_") or k == "FF_MUTANT"}  # see tests/mutants
                 if self.order:
                     env["FF_FAILPOINT"] = self.order
                 with open(self.log_path, "ab") as log:

@@ -2,7 +2,9 @@
  *
  * fuzz_bodies.c -- bodies and queries of every route: read whole, or refused with a name.
  *
- * The first byte names the route, the second which of its shapes; JSON follows. */
+ * The first line names the route and which of its shapes ("task_renew bulk"), or, if there is no
+ * such route, its first two bytes do; JSON follows. Every shape of every route has a file in the
+ * corpus: tests/unit/test_corpus.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,18 +64,52 @@ static void read_as(const struct ff_shape *shape, json_t *json, struct ff_arena 
     }
 }
 
+static bool starts_with(const uint8_t **data, size_t *size, const char *text)
+{
+    const size_t len = strlen(text);
+
+    if (*size < len || memcmp(*data, text, len) != 0)
+        return false;
+    *data += len;
+    *size -= len;
+    return true;
+}
+
+/* Moves on behind the name. */
+static const struct ff_shape *shape_of(const uint8_t **data, size_t *size)
+{
+    const struct ff_route *route;
+
+    for (size_t i = 0; i < FF_ROUTE_COUNT; i++) {
+        const uint8_t *at = *data;
+        size_t left = *size;
+        const struct ff_shape *shape;
+
+        if (!starts_with(&at, &left, ff_routes[i].name) || !starts_with(&at, &left, " "))
+            continue;
+        shape = starts_with(&at, &left, "body\n")    ? ff_routes[i].body
+                : starts_with(&at, &left, "bulk\n")  ? ff_routes[i].bulk
+                : starts_with(&at, &left, "query\n") ? ff_routes[i].query
+                                                     : NULL;
+        *data = at;
+        *size = left;
+        return shape;
+    }
+    if (*size < 2)
+        return NULL;
+    route = &ff_routes[(*data)[0] % FF_ROUTE_COUNT];
+    *data += 2;
+    *size -= 2;
+    return ((const struct ff_shape *[]){route->body, route->bulk, route->query})[(*data)[-1] % 3];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     FF_AUTO(ff_json_freep) json_t *json = NULL;
+    const struct ff_shape *const shape = shape_of(&data, &size);
+    const struct ff_str text = {.ptr = (const char *)data, .len = size};
     struct ff_error error;
     struct ff_arena arena;
-
-    if (size < 2)
-        return 0;
-    const struct ff_route *const route = &ff_routes[data[0] % FF_ROUTE_COUNT];
-    const struct ff_shape *const shapes[] = {route->body, route->bulk, route->query};
-    const struct ff_shape *const shape = shapes[data[1] % 3];
-    const struct ff_str text = {.ptr = (const char *)data + 2, .len = size - 2};
 
     if (!shape || ff_json_parse(text, &json, &error) != FF_OK)
         return 0;

@@ -236,7 +236,7 @@ static struct ff_exec_id mint(struct sim *sim)
     uint8_t random[10];
 
     for (size_t i = 0; i < sizeof random; i++)
-        random[i] = (uint8_t)sim_below(sim, STREAM_WORK, 256);
+        random[i] = (uint8_t)ff_prng_below(&sim->streams[STREAM_WORK], 256); /* never from a tape */
     return ff_exec_id_mint(sim_store_ms(sim), random);
 }
 

@@ -107,7 +107,14 @@ void sim_config_print(const struct sim_config *config)
 
 uint64_t sim_below(struct sim *sim, sim_stream stream, uint64_t n)
 {
-    return ff_prng_below(&sim->streams[stream], n);
+    const size_t bytes = n > 256 ? 2 : 1;
+    uint64_t drawn = 0;
+
+    if (sim->config.tape_bytes < bytes)
+        return ff_prng_below(&sim->streams[stream], n);
+    for (size_t i = 0; i < bytes; i++, sim->config.tape_bytes--)
+        drawn = drawn << 8 | *sim->config.tape++;
+    return drawn % n;
 }
 
 int64_t sim_between(struct sim *sim, sim_stream stream, int64_t min, int64_t max)

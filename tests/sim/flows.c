@@ -18,7 +18,7 @@ static struct flow_note *flow_new(struct sim *sim)
     uint8_t random[10];
 
     for (size_t i = 0; i < sizeof random; i++)
-        random[i] = (uint8_t)sim_below(sim, STREAM_WORK, 256);
+        random[i] = (uint8_t)ff_prng_below(&sim->streams[STREAM_WORK], 256); /* never from a tape */
     flow->id = ff_flow_id_mint(sim_store_ms(sim), random);
     flow->namespace = ff_str_of(sim_namespaces[sim_below(sim, STREAM_WORK, 2)]);
     if (ff_vec_push(&sim->book->flows, &sim->arena, flow, NULL) != FF_OK)

@@ -57,6 +57,8 @@ struct sim_config {
     uint32_t faults; /* kinds that may happen, one bit each */
     bool sqlite;     /* over the real SQLite store, one engine */
     bool verbose;
+    const uint8_t *tape; /* decides whatever is drawn while it lasts; then the seed does */
+    size_t tape_bytes;
     /* drawn */
     uint32_t rate[FAULT_COUNT]; /* per 10,000 occasions */
     bool heals;

@@ -9,6 +9,7 @@
  * again. The drain is over when its cursor has passed.
  * Read first: docs/internals/cascade.md. Tests: tests/unit/test_sibling.c. */
 #include "base/macros.h"
+#include "base/mutant.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
 #include "sql_ids.h"
@@ -118,8 +119,11 @@ static ff_status drain_page(struct ff_work *work, struct ff_group_drain_in *in,
         if (!execution || ff_state_is_terminal(execution->state) || !in->needed[i] ||
             in->needed[i]->row_count > 0)
             continue;
-        if (!asker || !ff_group_cancels_rest(asker)) /* it is open again; others may have asked */
+        if (!asker || !ff_group_cancels_rest(asker)) { /* it is open again; others may have asked */
+            if (FF_MUTANT(one_asker_speaks_for_all))
+                continue;
             return look_again(in, in->cursor);
+        }
         ff_execution_cancel(work, execution,
                             asker->group_state == FF_GROUP_SATISFIED
                                 ? FF_STR("sibling_quorum_satisfied")
