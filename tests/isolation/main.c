@@ -22,7 +22,8 @@
 #define PAIR_GAMES_FULL 400
 #define TRIPLES         12
 #define TRIPLES_FULL    400
-#define SAMPLE          8 /* every n-th pair, if not all */
+#define SAMPLE          8    /* every n-th pair, if not all */
+#define STORE_GAMES     1000 /* then a fresh one: what others have left is in the way of every scan */
 
 struct combo {
     const struct scene *scene;
@@ -53,9 +54,9 @@ static struct {
     const char *schedule; /* digits: only this one, told in full */
 } options = {.seed = 1};
 
-static const char *url;
+static struct test_store store;
 static struct board postgres;
-static uint64_t games;
+static uint64_t games, games_on_store;
 static int passed, failed;
 
 /* --- one game --- */
@@ -288,6 +289,53 @@ static bool try(const struct combo *combo, const struct chooser *chooser, struct
     return judge_serially(combo, ret) && judge_by_model(combo, ret, number);
 }
 
+/* --- stores --- */
+
+static void audit(void)
+{
+    struct ff_findings findings = {0};
+    struct ff_client *client = NULL;
+    struct ff_error error;
+
+    if (ff_open(store.url, NULL, &client, &error) != FF_OK ||
+        ff_fsck(client, &findings, &error) != FF_OK || findings.count) {
+        printf("FAILED fsck: %s\n", findings.count ? findings.items[0].check : error.message);
+        failed++;
+    }
+    ff_answer_free(&findings);
+    (void)ff_close(client, 0);
+}
+
+static bool open_store(void)
+{
+    char why[256];
+
+    if (!test_store_new(TEST_STORE_POSTGRES, &store, why, sizeof why)) {
+        printf("FAILED store: %s\n", why);
+        failed++;
+        return false;
+    }
+    board_open_postgres(&postgres, store.url, 1);
+    games_on_store = games;
+    return true;
+}
+
+static void close_store(void)
+{
+    board_close(&postgres);
+    audit();
+    test_store_done(&store, failed == 0);
+}
+
+/* Between two combinations. */
+static bool renew_store(void)
+{
+    if (games - games_on_store < STORE_GAMES)
+        return true;
+    close_store();
+    return open_store();
+}
+
 /* --- schedules --- */
 
 /* The next one in order: the last turn that had another choice takes it. False: that was all. */
@@ -346,6 +394,8 @@ static void run_combo(const struct combo *combo, uint64_t seed)
 {
     bool good;
 
+    if (!renew_store())
+        exit(1);
     play_all_serially(combo);
     if (options.schedule)
         good = try_given(combo);
@@ -442,7 +492,7 @@ static void run_stories(void)
 
         if (!is_asked_for(stories[i].name))
             continue;
-        why = stories[i].run(url);
+        why = stories[i].run(store.url);
         if (why)
             printf("FAILED %s: %s\n", stories[i].name, why);
         else
@@ -450,21 +500,6 @@ static void run_stories(void)
         passed += !why;
         failed += why != NULL;
     }
-}
-
-static void audit(void)
-{
-    struct ff_findings findings = {0};
-    struct ff_client *client = NULL;
-    struct ff_error error;
-
-    if (ff_open(url, NULL, &client, &error) != FF_OK ||
-        ff_fsck(client, &findings, &error) != FF_OK || findings.count) {
-        printf("FAILED fsck: %s\n", findings.count ? findings.items[0].check : error.message);
-        failed++;
-    }
-    ff_answer_free(&findings);
-    (void)ff_close(client, 0);
 }
 
 static bool parse(int argc, char **argv)
@@ -489,21 +524,16 @@ static bool parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct test_store store;
-    char why[256];
-
     if (!parse(argc, argv)) {
         (void)fprintf(stderr, "usage: ff-isolation [--full] [--seed N] [--only SCENE/ACT+ACT "
                               "[--schedule DIGITS]]\n");
         return 2;
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!test_store_new(TEST_STORE_POSTGRES, &store, why, sizeof why)) {
-        printf("FAILED store: %s\nring isolation: 0 passed, 1 failed\n", why);
+    if (!open_store()) {
+        printf("ring isolation: 0 passed, 1 failed\n");
         return 1;
     }
-    url = store.url;
-    board_open_postgres(&postgres, url, 1);
     run_stories();
     for (size_t i = 0; i < scene_count; i++)
         run_pairs(&scenes[i]);
@@ -511,9 +541,7 @@ int main(int argc, char **argv)
         run_named_triple();
     else
         run_triples(options.full ? TRIPLES_FULL : TRIPLES);
-    board_close(&postgres);
-    audit();
-    test_store_done(&store, failed == 0);
+    close_store();
     test_stores_done();
     printf("%" PRIu64 " games\nring isolation: %d passed, %d failed\n", games, passed, failed);
     return failed || !passed ? 1 : 0;
