@@ -151,7 +151,7 @@ static void engine_open(struct player *player, struct ff_store *store)
     options.readers = 1;
     options.threads = false;
     options.loops = false;
-    options.cascade = false; /* hops are acts */
+    options.cascade = player->board->cascades && !player->free; /* otherwise hops are acts */
     options.clock = clock;
     options.random = ff_random_from_prng(&player->random);
     player->free = true;
@@ -162,11 +162,12 @@ static void engine_open(struct player *player, struct ff_store *store)
     player->free = free;
 }
 
-static void board_init(struct board *board, const char *name, int executors)
+static void board_init(struct board *board, const char *name, int executors, bool cascades)
 {
     memset(board, 0, sizeof *board);
     board->name = name;
     board->executors = executors;
+    board->cascades = cascades;
     board->mono_ms = 1000000;
     ff_arena_init(&board->arena, 64 << 10, ARENA_BYTES);
     ff_rowset_init(&board->known, &board->arena);
@@ -188,9 +189,9 @@ static struct ff_store *postgres_new(const char *url)
     abort();
 }
 
-void board_open_postgres(struct board *board, const char *url, int executors)
+void board_open_postgres(struct board *board, const char *url, int executors, bool cascades)
 {
-    board_init(board, "postgres", executors);
+    board_init(board, "postgres", executors, cascades);
     board->monitor = PQconnectdb(getenv("FF_TEST_PG"));
     assert(PQstatus(board->monitor) == CONNECTION_OK);
     for (int i = 0; i < PLAYERS_MAX; i++)
@@ -198,7 +199,7 @@ void board_open_postgres(struct board *board, const char *url, int executors)
     engine_open(&board->stage, postgres_new(url));
 }
 
-void board_open_model(struct board *board, int executors)
+void board_open_model(struct board *board, int executors, bool cascades)
 {
     const struct model_hooks hooks = {
         .ctx = board,
@@ -216,7 +217,7 @@ void board_open_model(struct board *board, int executors)
         .sometimes = hook_sometimes,
     };
 
-    board_init(board, "model", executors);
+    board_init(board, "model", executors, cascades);
     board->model = model_new(&hooks);
     for (int i = 0; i < PLAYERS_MAX; i++)
         engine_open(&board->players[i], model_store_new(board->model, i, true, false));
@@ -307,7 +308,16 @@ const void *stage_do(struct board *board, ff_op_id op, void *in)
 
 static const char *kind_name(ff_call_kind kind)
 {
-    return kind == FF_CALL_LOAD ? "load" : kind == FF_CALL_SAVE ? "save" : "rollback";
+    switch ((int)kind) {
+    case FF_CALL_LOAD:
+        return "load";
+    case FF_CALL_MORE:
+        return "more";
+    case FF_CALL_SAVE:
+        return "save";
+    default:
+        return "rollback";
+    }
 }
 
 static void tell(struct board *board, const struct gate_session *s)
@@ -440,6 +450,27 @@ void board_wait(struct board *board)
         board->running[0]->inner->ops->wait(board->running[0]->inner, 50);
     }
     settle_all(board);
+}
+
+bool board_goes_on(struct board *board)
+{
+    for (int i = 0; i < PLAYERS_MAX; i++) {
+        struct player *const player = &board->players[i];
+        struct ff_engine_stats stats;
+
+        ff_engine_stats(player->engine, &stats);
+        for (int step = 0; stats.cascading > 0 && step < STEPS_MAX; step++) {
+            int waiting;
+
+            board->mono_ms = ff_max_i64(board->mono_ms, ff_engine_step(player->engine, &waiting));
+            if (player->held_count > 0)
+                return true;
+            ff_engine_stats(player->engine, &stats);
+        }
+        if (stats.cascading > 0)
+            board->stuck = true;
+    }
+    return false;
 }
 
 void board_begin(struct board *board, struct game *game)

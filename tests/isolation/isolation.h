@@ -60,8 +60,9 @@ void text_sort(struct text *text);
 
 struct board {
     const char *name;
-    struct game *game;   /* that is being played */
-    int executors;       /* of each player */
+    struct game *game; /* that is being played */
+    int executors;     /* of each player */
+    bool cascades; /* players pass on what they have ended, in the same transaction if they can */
     struct model *model; /* NULL: Postgres */
     void *monitor;       /* PGconn, of Postgres */
     int64_t now_us;      /* of the model */
@@ -76,8 +77,8 @@ struct board {
 };
 
 /* board.c */
-void board_open_postgres(struct board *board, const char *url, int executors);
-void board_open_model(struct board *board, int executors);
+void board_open_postgres(struct board *board, const char *url, int executors, bool cascades);
+void board_open_model(struct board *board, int executors, bool cascades);
 void board_close(struct board *board);
 void board_begin(struct board *board, struct game *game);
 void board_pass(struct board *board, int64_t ms); /* the store's time */
@@ -94,6 +95,8 @@ void board_turn(struct board *board, struct gate_session *session);
 /* Nobody is held, but somebody waits: so does everybody. */
 void board_wait(struct board *board);
 bool board_waits(const struct board *board); /* for a lock, or for the store */
+/* Nobody is held, nobody waits: is there a hop that found its rows held, and may try again? */
+bool board_goes_on(struct board *board);
 
 /* gate.c */
 struct ff_store *gate_new(struct ff_store *inner, struct player *player);
@@ -132,6 +135,7 @@ struct scene {
     const char *name;
     void (*set)(struct game *game);
     bool flow;
+    bool cascades; /* see struct board */
 };
 struct act {
     const char *name;

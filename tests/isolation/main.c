@@ -22,7 +22,7 @@
 #define PAIR_GAMES_FULL 400
 #define TRIPLES         12
 #define TRIPLES_FULL    400
-#define SAMPLE          8    /* every n-th pair, if not all */
+#define SAMPLE          12   /* every n-th pair, if not all */
 #define STORE_GAMES     1000 /* then a fresh one: what others have left is in the way of every scan */
 
 struct combo {
@@ -55,7 +55,7 @@ static struct {
 } options = {.seed = 1};
 
 static struct test_store store;
-static struct board postgres;
+static struct board postgres, cascading;
 static uint64_t games, games_on_store;
 static int passed, failed;
 
@@ -95,11 +95,11 @@ static void play(struct board *board, const struct combo *combo, unsigned who, u
             combo->acts[i]->say(&game, &board->players[i]);
         }
     while (!board->stuck && ret->turns < TURNS_MAX &&
-           ((count = board_held(board, held)) > 0 || board_waits(board))) {
-        if (count == 0) {
+           ((count = board_held(board, held)) > 0 || board_waits(board) || board_goes_on(board))) {
+        if (count == 0 && board_waits(board))
             board_wait(board);
+        if (count == 0)
             continue;
-        }
         ret->options[ret->turns] = (uint8_t)count;
         ret->choices[ret->turns] = (uint8_t)choose(chooser, held, count, ret->turns);
         board_turn(board, held[ret->choices[ret->turns]]);
@@ -112,6 +112,11 @@ static void play(struct board *board, const struct combo *combo, unsigned who, u
     if (!ret->stuck)
         look(board, &ret->rows);
     game_done(&game);
+}
+
+static struct board *board_of(const struct combo *combo)
+{
+    return combo->scene->cascades ? &cascading : &postgres;
 }
 
 /* --- one after the other --- */
@@ -129,7 +134,7 @@ static void play_serially(const struct combo *combo, unsigned who, const int *or
     struct serial *const serial = &serials[serial_count++];
 
     serial->who = who;
-    play(&postgres, combo, who, games + 1, &chooser, &serial->result);
+    play(board_of(combo), combo, who, games + 1, &chooser, &serial->result);
 }
 
 static void play_orders(const struct combo *combo, unsigned who, int *order, int at)
@@ -220,8 +225,11 @@ static void complain(const struct combo *combo, const struct result *result, con
     print_game(combo, "on postgres", result);
 }
 
+/* Where acts cascade they are several transactions, and others may come in between. */
 static bool judge_serially(const struct combo *combo, const struct result *result)
 {
+    if (combo->scene->cascades)
+        return true;
     for (size_t i = 0; i < serial_count; i++)
         if (is_like(combo, result, &serials[i]))
             return true;
@@ -242,7 +250,7 @@ static bool judge_by_model(const struct combo *combo, const struct result *resul
     const struct chooser chooser = {.choices = result->choices, .choice_count = result->turns};
     bool equal;
 
-    board_open_model(&model, 1);
+    board_open_model(&model, 1, combo->scene->cascades);
     play(&model, combo, (1u << combo->count) - 1, number, &chooser, &same);
     equal = strcmp(same.trace.bytes, result->trace.bytes) == 0 &&
             strcmp(same.rows.bytes, result->rows.bytes) == 0;
@@ -266,7 +274,7 @@ static void play_in_time(const struct combo *combo, const struct chooser *choose
         const struct ff_prng before = chooser->prng ? *chooser->prng : (struct ff_prng){{0}};
 
         *ret_number = games + 1;
-        play(&postgres, combo, (1u << combo->count) - 1, *ret_number, chooser, ret);
+        play(board_of(combo), combo, (1u << combo->count) - 1, *ret_number, chooser, ret);
         if (!strstr(ret->trace.bytes, "55P03"))
             return;
         if (chooser->prng)
@@ -315,7 +323,8 @@ static bool open_store(void)
         failed++;
         return false;
     }
-    board_open_postgres(&postgres, store.url, 1);
+    board_open_postgres(&postgres, store.url, 1, false);
+    board_open_postgres(&cascading, store.url, 1, true);
     games_on_store = games;
     return true;
 }
@@ -323,6 +332,7 @@ static bool open_store(void)
 static void close_store(void)
 {
     board_close(&postgres);
+    board_close(&cascading);
     audit();
     test_store_done(&store, failed == 0);
 }
@@ -396,7 +406,8 @@ static void run_combo(const struct combo *combo, uint64_t seed)
 
     if (!renew_store())
         exit(1);
-    play_all_serially(combo);
+    if (!combo->scene->cascades)
+        play_all_serially(combo);
     if (options.schedule)
         good = try_given(combo);
     else if (options.full && combo->count == 2)

@@ -81,7 +81,7 @@ static const char *wakeup_between_look_and_sleep(const char *url)
     struct game game;
     const char *why;
 
-    board_open_postgres(&board, url, 2);
+    board_open_postgres(&board, url, 2, false);
     game_init(&game, &board, 1);
     (void)snprintf(game.ns, sizeof game.ns, "story");
     board_begin(&board, &game);
