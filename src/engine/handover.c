@@ -111,7 +111,6 @@ static void pick(struct ff_engine *engine, struct ff_batch *batch, const struct 
         claim->parked = false;
         engine->stats.wakeups++; /* not by a poll */
         ff_list_push_back(out, node);
-        engine->stats.wakeups++;
         left -= in->max;
         room--;
     }
