@@ -363,7 +363,7 @@ ff_status read_registry(struct test *t, struct stage *s)
         status = ff_workers(t->client, &workers, &t->err);
     if (status == FF_OK)
         status = ff_scanners(t->client, &scanners, &t->err);
-    if (status == FF_OK)
+    if (status == FF_OK && t->client->engine)
         status = ff_engine_wal_bytes(t->client->engine, TEST_WAIT_MS, &bytes, &t->err);
     ff_answer_free(&lanes);
     ff_answer_free(&workers);

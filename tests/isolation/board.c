@@ -151,6 +151,7 @@ static void engine_open(struct player *player, struct ff_store *store)
     options.readers = 1;
     options.threads = false;
     options.loops = false;
+    options.assumes = false; /* every game is played statement by statement */
     options.cascade = player->board->cascades && !player->free; /* otherwise hops are acts */
     options.clock = clock;
     options.random = ff_random_from_prng(&player->random);

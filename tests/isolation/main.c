@@ -23,7 +23,7 @@
 #define TRIPLES         12
 #define TRIPLES_FULL    400
 #define SAMPLE          12   /* every n-th pair, if not all */
-#define STORE_GAMES     1000 /* then a fresh one: what others have left is in the way of every scan */
+#define STORE_GAMES     1000 /* then a fresh one: what is left over is in the way of scans */
 
 struct combo {
     const struct scene *scene;

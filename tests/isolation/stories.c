@@ -65,8 +65,8 @@ static const char *run_wakeup(struct game *game)
     one = say(player, FF_OP_EXECUTION_CLAIM, &claim, &claimed);
     board_turn(game->board, one); /* it finds nothing, and has yet to let go */
     two = say(player, FF_OP_EXECUTION_SUBMIT, &in, &submitted);
-    board_turn(game->board, two);
-    board_turn(game->board, two);
+    while (!submitted.answered && two->stage == GATE_HELD) /* it may know enough to save at once */
+        board_turn(game->board, two);
     if (!submitted.answered || claimed.answered)
         return "the submission is not between load and end of the claim";
     while (board_held(game->board, held) > 0)

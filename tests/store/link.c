@@ -137,7 +137,7 @@ static int hints_after(struct ff_store *store, PGconn *listener, int wanted)
 static void hints_are_coalesced(void)
 {
     const struct ff_clock clock = {.real_ms = stopped, .mono_ms = stopped, .boot_ms = stopped};
-    const struct ff_store_options options = {.url = test_url(""), .clock = clock};
+    const struct ff_store_options options = {.url = test_url(""), .create = true, .clock = clock};
     PGconn *const listener = PQconnectdb(getenv("FF_TEST_PG"));
     struct ff_store *store = NULL;
     char sql[128];
@@ -152,8 +152,10 @@ static void hints_are_coalesced(void)
             (void)store->ops->notified(store);
         }
         good = hints_after(store, listener, 1) == 1; /* the rest waits for its time */
-        for (int more = 0; more < 100; more++)
+        for (int more = 0; more < 100; more++) {
+            store->ops->notify(store);
             (void)store->ops->notified(store);
+        }
         PQclear(PQexec(listener, "SELECT 1")); /* whatever was sent before is here now */
         good = good && !PQnotifies(listener);
         stopped_ms += 5;

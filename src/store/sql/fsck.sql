@@ -313,13 +313,12 @@ SELECT e.partition_key, e.execution_id,
 -- name: fsck_time_runs_back
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: The times of an execution are in order.
+-- note: The times of an execution are in order. A lease ends by the clock, which may be set back.
 SELECT e.partition_key, e.execution_id, 'a time of record runs back' AS detail
   FROM ff_execution e
  WHERE e.changed_at_ms < e.created_at_ms OR e.started_at_ms < e.created_at_ms
     OR e.finished_at_ms < e.created_at_ms OR e.finished_at_ms > e.changed_at_ms
     OR e.lease_acquired_at_ms > e.changed_at_ms
-    OR e.lease_expires_at_ms < e.lease_acquired_at_ms
  LIMIT :limit;
 
 -- name: fsck_input_missing
