@@ -187,7 +187,7 @@ static void every_call(struct test *t)
     size_t sites = 0;
 
     publics_begin(t);
-    each_scenario(t, sweep_scenario, &sites);
+    each_scenario(t, 0, sweep_scenario, &sites);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     sweep_calls(t, NULL, &sites);
     sweep_worker(t, &sites);
@@ -220,7 +220,7 @@ static void every_call_through_a_server(struct test *t)
     size_t sites = 0;
 
     publics_begin(t);
-    each_scenario(t, sweep_served, &sites);
+    each_scenario(t, 0, sweep_served, &sites);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     serve(t, &served);
     sweep_calls(t, &served, &sites);

@@ -37,7 +37,8 @@ static const struct {
     {"log_serial", OPENING},    {"log_probe", OPENING},      {"log_watch", OPENING},
     {"log_proven", OPENING},    {"server_facts", OPENING},   {"migrate_lock", OPENING},
     {"migration*", OPENING},    {"schema_exists", OPENING},  {"ledger_*", OPENING},
-    {"column*", OPENING},       {"journal_is_wal", OPENING},
+    {"column*", OPENING},       {"journal_is_wal", OPENING}, {"batch_bury", WITHIN},
+    {"lanes_are_open", WITHIN},
 };
 
 /* Changes that only the first of many makes, or only once in the life of a store. */

@@ -24,7 +24,7 @@ void stage_init(struct stage *s)
     (void)snprintf(s->ns, sizeof s->ns, "s%u", ++number);
 }
 
-void each_scenario(struct test *t,
+void each_scenario(struct test *t, unsigned flags,
                    void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
                    void *ctx)
 {
@@ -33,6 +33,8 @@ void each_scenario(struct test *t,
     for (size_t i = 0; i < scenario_count; i++) {
         struct test_store *const own = keep(t, sizeof *own);
 
+        if ((scenarios[i].flags & flags) != flags)
+            continue;
         if (!test_store_new(shared->kind, own, t->why, sizeof t->why))
             FAIL(t, "no store for '%s'", scenarios[i].name);
         t->store = own;
@@ -367,7 +369,7 @@ static ff_status resume_lane(struct test *t, struct stage *s)
 
 // clang-format off
 const struct scenario scenarios[] = {
-    {"submit plain",      nothing,          submit_plain,      FF_OK,          AGAIN_CHANGES, NULL},
+    {"submit plain",      nothing,          submit_plain,      FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
     {"submit keyed",      nothing,          submit_keyed,      FF_OK,          0, NULL},
     {"submit own id",     nothing,          submit_own_id,     FF_OK,          0, NULL},
     {"submit rich",       nothing,          submit_rich,       FF_OK,          0, NULL},
@@ -376,14 +378,14 @@ const struct scenario scenarios[] = {
     {"claim rich",        given_ready_rich, claim,             FF_OK,          0, given_back},
     {"claim request id",  given_many,       claim_request_id,  FF_OK,          0, given_back},
     {"claim member",      given_next,       claim,             FF_OK,          0, given_back},
-    {"renew",             given_held,       renew,             FF_OK,          AGAIN_CHANGES, NULL},
+    {"renew",             given_held,       renew,             FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
     {"progress",          given_held,       progress,          FF_OK,          0, NULL},
     {"progress again",    given_progressed, progress,          FF_OK,          0, NULL},
-    {"complete",          given_held,       complete,          FF_OK,          0, NULL},
-    {"fail to retry",     given_held,       fail_retry,        FF_OK,          0, NULL},
-    {"fail for good",     given_held,       fail_for_good,     FF_OK,          0, NULL},
-    {"delay",             given_held,       delay,             FF_OK,          0, NULL},
-    {"release",           given_held,       give_back,         FF_OK,          0, NULL},
+    {"complete",          given_held,       complete,          FF_OK,          ASSUMES, NULL},
+    {"fail to retry",     given_held,       fail_retry,        FF_OK,          ASSUMES, NULL},
+    {"fail for good",     given_held,       fail_for_good,     FF_OK,          ASSUMES, NULL},
+    {"delay",             given_held,       delay,             FF_OK,          ASSUMES, NULL},
+    {"release",           given_held,       give_back,         FF_OK,          ASSUMES, NULL},
     {"cancel waiting",    given_ready,      cancel,            FF_OK,          0, NULL},
     {"cancel active",     given_held,       cancel,            FF_OK,          0, NULL},
     {"priority",          given_ready,      priority,          FF_OK,          0, NULL},

@@ -21,10 +21,11 @@ struct stage {
     char answer[1024]; /* what the last successful act was told, without times and random ids */
 };
 
-#define AGAIN_CHANGES 1u /* saying it twice is not the same as saying it once */
-#define ONLY_READS    2u /* changes nothing that a dump shows */
-#define TIMER         4u /* waits for a time to come: slow */
-#define MANY          8u /* items of one call may fare differently */
+#define AGAIN_CHANGES 1u  /* saying it twice is not the same as saying it once */
+#define ONLY_READS    2u  /* changes nothing that a dump shows */
+#define TIMER         4u  /* waits for a time to come: slow */
+#define MANY          8u  /* items of one call may fare differently */
+#define ASSUMES       16u /* knows enough to save without a load, where the save can prove it */
 
 struct scenario {
     const char *name;
@@ -52,7 +53,7 @@ void expect_coverage(struct test *t, const struct ff_fault_counts *total);
 void stage_init(struct stage *s);
 /* Calls `run` for all of them, each on a store of its own that `run` opens as t->client: dumps and
  * audits take longer the more there is. */
-void each_scenario(struct test *t,
+void each_scenario(struct test *t, unsigned flags,
                    void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
                    void *ctx);
 
