@@ -369,7 +369,7 @@ static ff_status resume_lane(struct test *t, struct stage *s)
 
 // clang-format off
 const struct scenario scenarios[] = {
-    {"submit plain",      nothing,          submit_plain,      FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
+    {"submit plain",     nothing,          submit_plain,     FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
     {"submit keyed",      nothing,          submit_keyed,      FF_OK,          0, NULL},
     {"submit own id",     nothing,          submit_own_id,     FF_OK,          0, NULL},
     {"submit rich",       nothing,          submit_rich,       FF_OK,          0, NULL},
@@ -378,7 +378,7 @@ const struct scenario scenarios[] = {
     {"claim rich",        given_ready_rich, claim,             FF_OK,          0, given_back},
     {"claim request id",  given_many,       claim_request_id,  FF_OK,          0, given_back},
     {"claim member",      given_next,       claim,             FF_OK,          0, given_back},
-    {"renew",             given_held,       renew,             FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
+    {"renew",            given_held,       renew,            FF_OK, AGAIN_CHANGES | ASSUMES, NULL},
     {"progress",          given_held,       progress,          FF_OK,          0, NULL},
     {"progress again",    given_progressed, progress,          FF_OK,          0, NULL},
     {"complete",          given_held,       complete,          FF_OK,          ASSUMES, NULL},
