@@ -20,6 +20,18 @@
 
 /* --- contact --- */
 
+static void set_clock(struct ff_contact *contact, int64_t now_ms, int64_t mono_ms)
+{
+    const int64_t old_ms = mono_ms - contact->best_mono_ms;
+    const bool set_back = contact->latest_ms - now_ms > FF_CLOCK_JUMP_MS;
+
+    if (set_back || old_ms > FF_CONTACT_GAP_MS || now_ms >= contact->best_ms + old_ms) {
+        contact->best_ms = now_ms;
+        contact->best_mono_ms = mono_ms;
+    }
+    contact->latest_ms = set_back ? now_ms : ff_max_i64(contact->latest_ms, now_ms);
+}
+
 void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
 {
     struct ff_contact *const contact = &engine->contact;
@@ -43,6 +55,7 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
     }
     contact->last_ms = now_ms;
     contact->last_mono_ms = mono_ms;
+    set_clock(contact, now_ms, mono_ms);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -67,13 +80,17 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
 
 int64_t ff_engine_now_ms(struct ff_engine *engine)
 {
+    struct ff_contact *const contact = &engine->contact;
     const int64_t mono_ms = ff_engine_mono_ms(engine);
     int64_t now_ms;
 
     pthread_mutex_lock(&engine->lock);
-    now_ms = engine->contact.last_ms
-                 ? engine->contact.last_ms + mono_ms - engine->contact.last_mono_ms
-                 : ff_clock_real_ms(&engine->options.clock);
+    if (contact->last_ms) {
+        now_ms = contact->best_ms + mono_ms - contact->best_mono_ms;
+        now_ms = contact->latest_ms = ff_max_i64(now_ms, contact->latest_ms);
+    } else {
+        now_ms = ff_clock_real_ms(&engine->options.clock);
+    }
     pthread_mutex_unlock(&engine->lock);
     return now_ms;
 }

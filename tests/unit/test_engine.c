@@ -216,6 +216,29 @@ static void test_engine__only_the_pulse_breaks_contact(void **state)
     assert_int_equal(engine->contact.since_ms, since_ms);
 }
 
+/* --- time --- */
+
+/* Who was answered first is older, however late an answer of the store comes. */
+static void test_engine__late_answers_do_not_turn_back_the_time(void **state)
+{
+    const int64_t begin_ms = now_ms;
+
+    (void)state;
+    ff_engine_contact(engine, begin_ms + 100);
+    assert_int_equal(ff_engine_now_ms(engine), begin_ms + 100);
+    now_ms += 3;
+    ff_engine_contact(engine, begin_ms + 50); /* it was on its way for a while */
+    assert_int_equal(ff_engine_now_ms(engine), begin_ms + 103);
+    ff_engine_contact(engine, begin_ms + 104);
+    assert_int_equal(ff_engine_now_ms(engine), begin_ms + 104);
+    now_ms += FF_CONTACT_GAP_MS + 1; /* clocks drift: the fastest answer counts for a while only */
+    ff_engine_contact(engine, begin_ms + 104 + FF_CONTACT_GAP_MS - 9);
+    assert_int_equal(ff_engine_now_ms(engine), begin_ms + 104 + FF_CONTACT_GAP_MS - 9);
+    now_ms += 1000;
+    ff_engine_contact(engine, begin_ms - 3600000); /* the store's clock was set back */
+    assert_int_equal(ff_engine_now_ms(engine), begin_ms - 3600000);
+}
+
 /* --- closing --- */
 
 static void test_engine__what_waits_when_it_closes_is_told(void **state)
@@ -247,6 +270,7 @@ int main(void)
         TEST(a_lease_that_nobody_renews_lapses),
         TEST(a_stall_ends_no_lease),
         TEST(only_the_pulse_breaks_contact),
+        TEST(late_answers_do_not_turn_back_the_time),
         TEST(what_waits_when_it_closes_is_told),
     };
 
