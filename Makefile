@@ -57,7 +57,7 @@ bench: build ## Measure the release on SQLite and a private Postgres (PEERS=1: b
 	@tools/setup full
 	@tools/bench $(if $(PEERS),--peers) $(or $(ARGS),--write-docs)
 
-bench-growth: build ## The same with up to a million executions lying in the store; takes long
+bench-growth: build ## The same with up to ten million executions lying in the store; takes long
 	@tools/setup full
 	@tools/bench --growth $(ARGS)
 

@@ -159,6 +159,12 @@ static bool fill_origin(const struct settings *settings, const struct bench_resu
     return true;
 }
 
+/* A store that is filled for long is not copied: it is good for one run. */
+static bool is_for_once(const struct bench_scenario *scenario)
+{
+    return scenario->backlog.finished >= 10000000;
+}
+
 /* `origin` NULL: an empty store. */
 static void run_side(const struct settings *settings, struct bench_result *result, size_t side,
                      size_t nth, const struct bench_run *origin)
@@ -172,12 +178,14 @@ static void run_side(const struct settings *settings, struct bench_result *resul
     run.count = settings->quick ? scenario->quick_count : scenario->count;
     if (settings->count && scenario->kind == BENCH_RATE)
         run.count = settings->count;
-    if (origin)
-        bench_place_copy(&run, origin->place);
-    else
+    if (!origin)
         bench_place_new(&run);
+    else if (is_for_once(scenario))
+        memcpy(run.place, origin->place, sizeof run.place);
+    else
+        bench_place_copy(&run, origin->place);
     scenario->sides[side].run[result->store](&run);
-    if (!settings->keep)
+    if (!settings->keep && !(origin && is_for_once(scenario)))
         bench_place_drop(&run);
     run.figures.fsync_ms = fsync_ms;
     result->figures[side][nth] = run.figures;
@@ -199,9 +207,10 @@ static void run_scenario(const struct settings *settings, struct bench_result *r
     const double from_s = bench_now_s();
     struct bench_run origin;
     const bool filled = fill_origin(settings, result, &origin);
+    const size_t runs = is_for_once(result->scenario) ? 1 : settings->runs;
     double round_s = 0;
 
-    for (size_t nth = 0; nth < settings->runs; nth++) {
+    for (size_t nth = 0; nth < runs; nth++) {
         if (nth > 0 && bench_now_s() + round_s > until_s)
             break;
         for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
@@ -248,6 +257,7 @@ static double weight(const struct settings *settings, int store, size_t scenario
 static bool has_place(const struct settings *settings, int store, size_t scenario)
 {
     return bench_has_store((bench_store)store) && is_wanted(settings, &bench_scenarios[scenario]) &&
+           weight(settings, store, scenario) > 0 &&
            (!settings->store || strcmp(settings->store, bench_store_name((bench_store)store)) == 0);
 }
 

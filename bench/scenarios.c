@@ -95,6 +95,8 @@ const struct bench_scenario bench_scenarios[] = {
     GROWTH("growth-0", "drain, empty store", ours_drain, 0, 0, 0),
     GROWTH("growth-100k", "drain, 100,000 have ended", ours_drain, 100000, 0, 0),
     GROWTH("growth-1m", "drain, 1,000,000 have ended", ours_drain, 1000000, 0, 0),
+    {"growth-10m", "drain, 10,000,000 have ended", BENCH_RATE, 40000, 10000, 4, 100,
+     {{OURS, {NULL, bench_ours_drain}}}, 0, true, {10000000, 0, 0}},
     GROWTH("growth-waiting", "drain, 100,000 delayed and 100,000 blocked", ours_drain, 0, 100000,
            100000),
     GROWTH("growth-pinned", "drain, a snapshot is held all the time", growth_pinned, 0, 0, 0),
@@ -134,6 +136,7 @@ const struct bench_aim bench_aims[] = {
     RATIO(what, BENCH_POSTGRES, scenario, "growth-0", OURS, 0.8)
     GROWN("100,000 have ended: 0.8 of empty", "growth-100k"),
     GROWN("1,000,000 have ended: 0.8 of empty", "growth-1m"),
+    RATIO("10,000,000 have ended: 0.8 of empty", BENCH_POSTGRES, "growth-10m", "growth-0", OURS, 0.8),
     GROWN("200,000 wait: 0.8 of empty", "growth-waiting"),
     GROWN("pinned snapshot: 0.8 of without", "growth-pinned"),
     TO_PEER("bulk submit: 2.5 times the best", "bulk-submit", BENCH_BEST_PEER, 2.5),
