@@ -122,17 +122,6 @@ static double hop_ms(struct ours *ours, const struct graph *pair)
     return ms;
 }
 
-static double chain_ms(struct ours *ours, const struct graph *chain)
-{
-    const double from_s = bench_now_s();
-
-    create(ours, chain);
-    for (size_t i = 0; i < chain->node_count; i++)
-        if (ours_work(ours, &one_slot) != 1)
-            bench_die("node %zu did not come", i);
-    return (bench_now_s() - from_s) * 1000;
-}
-
 typedef double sample_fn(struct ours *ours, const struct graph *graph);
 
 static void sample(struct ours *ours, struct graph *graph, sample_fn *fn)
@@ -162,17 +151,6 @@ void bench_flows_hop(struct bench_run *run)
     ours_close(&ours);
 }
 
-void bench_flows_chain(struct bench_run *run)
-{
-    struct graph chain;
-    struct ours ours;
-
-    ours_open(&ours, run);
-    graph_chain(&chain, run, CHAIN);
-    sample(&ours, &chain, chain_ms);
-    ours_close(&ours);
-}
-
 /* --- with the slots of a worker --- */
 
 struct team {
@@ -194,15 +172,26 @@ static void team_stop(struct team *team)
     ours_close(&team->ours);
 }
 
-static double fan_ms(struct ours *ours, const struct graph *fan)
+static double flow_ms(struct ours *ours, const struct graph *graph)
 {
     struct team *const team = ff_container_of(ours, struct team, ours);
     const double from_s = bench_now_s();
 
-    create(ours, fan);
-    team->done += fan->node_count;
+    create(ours, graph);
+    team->done += graph->node_count;
     ours_runtime_await(&team->runtime, team->done);
     return (bench_now_s() - from_s) * 1000;
+}
+
+void bench_flows_chain(struct bench_run *run)
+{
+    struct graph chain;
+    struct team team;
+
+    team_start(&team, run);
+    graph_chain(&chain, run, CHAIN);
+    sample(&team.ours, &chain, flow_ms);
+    team_stop(&team);
 }
 
 void bench_flows_fan(struct bench_run *run)
@@ -212,7 +201,7 @@ void bench_flows_fan(struct bench_run *run)
 
     team_start(&team, run);
     graph_fan(&fan, run, run->scenario->batch, true);
-    sample(&team.ours, &fan, fan_ms);
+    sample(&team.ours, &fan, flow_ms);
     team_stop(&team);
 }
 

@@ -64,6 +64,7 @@ struct ff_work ff_batch_work(struct ff_batch *batch, struct ff_job *job,
         .contact_since_ms = env->contact_since_ms,
         .steady_since_ms = env->steady_since_ms,
         .seed = job->seed,
+        .assumes = (job->type->flags & FF_OPF_LEASED) != 0,
     };
 }
 
@@ -233,7 +234,7 @@ void ff_batch_ride(struct ff_batch *batch, const struct ff_batch_env *env)
     {
         struct ff_job *const rider = ff_list_item(node, struct ff_job, link);
 
-        if (job_is_busy(batch, rider))
+        if (job_is_busy(batch, rider) || is_unproved(batch, rider))
             rider->status = FF_BUSY;
         else
             apply_job(batch, rider, env);

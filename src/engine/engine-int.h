@@ -101,6 +101,9 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
 void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain);
 /* After a commit: caches, wake-ups, hints. */
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
+/* A claim that found nothing and may wait is parked, or served again if its lanes moved meanwhile.
+ * False: it is still the caller's. */
+bool ff_engine_park(struct ff_engine *engine, struct ff_job *job);
 /* End a job: park or requeue a claim that may wait (false), else call `done`. */
 bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job);
 void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,

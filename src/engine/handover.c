@@ -90,6 +90,24 @@ static bool may_take(struct ff_batch *batch, const struct ff_job *claim,
     return false;
 }
 
+/* Claims of this batch that have looked before all was freed wait with the others, in turn. */
+static void park_empty_handed(struct ff_engine *engine, struct ff_batch *batch)
+{
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+        struct ff_list_node *const before = node->prev;
+
+        if (job->type != &ff_op_types[FF_OP_EXECUTION_CLAIM])
+            continue;
+        ff_list_remove(node);
+        if (ff_engine_park(engine, job))
+            batch->count--;
+        else
+            ff_list_link_between(node, before, before->next);
+    }
+}
+
 /* Takes claims out of the waiting ones until there are enough for all rows. */
 static void pick(struct ff_engine *engine, struct ff_batch *batch, const struct ff_batch_env *env,
                  struct ff_execution *const *rows, size_t count, struct ff_list *out)
@@ -134,8 +152,10 @@ void ff_handover(struct ff_engine *engine, struct ff_batch *batch, const struct 
         return;
     ff_list_init(&claims);
     count = freed(batch, rows);
-    if (count > 0)
+    if (count > 0) {
+        park_empty_handed(engine, batch);
         pick(engine, batch, env, rows, count, &claims);
+    }
     if (ff_list_empty(&claims))
         forget_lanes(batch);
     while (!ff_list_empty(&claims)) {

@@ -294,9 +294,7 @@ static void park_locked(struct ff_engine *engine, struct ff_job *job)
     job->parked = true;
 }
 
-/* A claim that found nothing and may wait is parked, or served again if its lanes moved meanwhile.
- */
-static bool park(struct ff_engine *engine, struct ff_job *job)
+bool ff_engine_park(struct ff_engine *engine, struct ff_job *job)
 {
     const struct ff_claim_out *const out = job->out;
     int applied = FF_JOB_APPLIED;
@@ -328,7 +326,7 @@ static bool park(struct ff_engine *engine, struct ff_job *job)
 
 bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job)
 {
-    if (park(engine, job))
+    if (ff_engine_park(engine, job))
         return false;
     job->done(job, job->ctx);
     return true;

@@ -60,11 +60,20 @@ struct ff_scan *ff_work_scan(struct ff_work *work, int block, const struct ff_va
     return ff_rowset_scan(work->rows, block, params, param_count, limit);
 }
 
+/* An execution that is only assumed is proved by whoever changes it, and by nobody else. */
+static bool is_in_doubt(const struct ff_entry *entry)
+{
+    return entry->assumed && entry->table == FF_TABLE_EXECUTION &&
+           !((const struct ff_row *)entry->row)->is_dirty;
+}
+
 void *ff_work_row(struct ff_work *work, ff_table table, const void *key)
 {
     const struct ff_entry *const entry = ff_rowset_find(work->rows, table, key);
 
-    if (!entry || entry->found != FF_FOUND_ROW || ((struct ff_row *)entry->row)->is_deleted ||
+    if (!entry || (is_in_doubt(entry) && !work->assumes))
+        return NULL;
+    if (entry->found != FF_FOUND_ROW || ((struct ff_row *)entry->row)->is_deleted ||
         ((struct ff_row *)entry->row)->is_purged)
         return NULL;
     return entry->row;

@@ -38,6 +38,7 @@ struct ff_work {
     int64_t contact_since_ms; /* store time since when contact is unbroken; see the lapse brake */
     int64_t steady_since_ms;  /* the same, by the finer measure for short leases */
     struct ff_uuid seed;      /* random bits minted with the op: the same in every rerun */
+    bool assumes;             /* may rely on executions that are assumed; others do not see them */
 };
 
 /* --- asking --- */

@@ -315,6 +315,25 @@ static void test_handover__an_end_its_hop_and_the_next_claim_are_one_commit(void
     expect_sound();
 }
 
+/* It has looked before there was anything: a worker says that it is done and asks for more. */
+static void test_handover__a_claim_beside_the_end_is_served(void **state)
+{
+    struct waiting a, b;
+    int64_t before;
+
+    (void)state;
+    given_chain(&a);
+    (void)new_claim(&b);
+    assert_int_equal(ff_engine_submit(engine, b.job, &error), FF_OK);
+    before = stats().store_calls;
+    complete(&a);
+    assert_int_equal(stats().store_calls, before + 3); /* load, the hop's rows, save */
+    assert_true(b.over);
+    assert_int_equal(b.task_count, 1);
+    complete(&b);
+    expect_sound();
+}
+
 static void test_handover__a_hop_that_cannot_ride_follows(void **state)
 {
     static const ff_fault_verdict fails[] = {FF_FAULT_BEFORE, FF_FAULT_AFTER, FF_FAULT_BEFORE_OP};
@@ -365,6 +384,7 @@ int main(void)
         TEST(a_batch_that_fails_serves_once),
         TEST(who_has_gone_is_not_served),
         TEST(an_end_its_hop_and_the_next_claim_are_one_commit),
+        TEST(a_claim_beside_the_end_is_served),
         TEST(a_hop_that_cannot_ride_follows),
         TEST(an_end_whose_hop_boards_is_in_doubt),
     };

@@ -10,6 +10,7 @@
 
 #include "engine/known.h"
 #include "model/states.h"
+#include "ops/work.h"
 
 static struct ff_known known;
 static struct ff_arena arena;
@@ -166,6 +167,24 @@ static void test_known__room_is_bounded(void **state)
     next_batch();
 }
 
+/* A claim that is asked again looks at the executions it once got: never at what a neighbour in its
+ * batch relies on, unless that is proved by a change. */
+static void test_known__who_may_not_assume_sees_what_is_proved(void **state)
+{
+    const struct ff_execution key = key_of(7);
+    const struct ff_exec_id id = {.partition = key.partition_key, .uuid = key.execution_id};
+    struct ff_work other = {.rows = &rows, .arena = &arena};
+    struct ff_work leased = {.rows = &rows, .arena = &arena, .assumes = true};
+
+    (void)state;
+    given_saved(7, FF_STATE_ACTIVE, 3);
+    assert_true(is_known(7));
+    assert_null(ff_work_execution(&other, id));
+    assert_non_null(ff_work_execution(&leased, id));
+    ff_work_edit(&leased, ff_work_execution(&leased, id));
+    assert_non_null(ff_work_execution(&other, id));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_known__##name, setup, teardown)
@@ -175,6 +194,7 @@ int main(void)
         TEST(what_does_not_run_is_not_kept),
         TEST(what_was_not_proved_is_forgotten),
         TEST(room_is_bounded),
+        TEST(who_may_not_assume_sees_what_is_proved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
