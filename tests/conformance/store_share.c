@@ -33,6 +33,21 @@ FF_CONFORMANCE(store_share, work_may_pass_from_client_to_client)
     EXPECT_OK(t, when_completed(t, &held, "1"));
 }
 
+/* A renewal that does not move the end of the lease changes it all the same: whoever remembers the
+ * lease as it was must not bring that back. */
+FF_CONFORMANCE(store_share, renewals_build_on_each_other)
+{
+    struct ff_client *const first = t->client;
+    const struct ff_policy_spec p = policy();
+    const struct held held = given_claimed_with(t, &p, 60000);
+
+    t->client = another_client(t, NULL);
+    EXPECT_OK(t, when_renewed(t, &held, 1000)); /* would end earlier */
+    t->client = first;
+    EXPECT_OK(t, when_renewed(t, &held, 0));
+    EXPECT_INT(t, held.expires_at_ms, t->answer.lease_expires_at_ms);
+}
+
 FF_CONFORMANCE(store_share, closing_one_leaves_the_other)
 {
     struct ff_client *other = another_client(t, NULL);

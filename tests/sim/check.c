@@ -514,6 +514,16 @@ static void check_tag(struct at *at, const struct model_change *change)
         book_effect(at->sim, word, at->commit);
 }
 
+/* A renewal that leaves the end of the lease where it was; whether it is told is a matter of
+ * sampling. */
+static bool is_renewed(const struct ff_execution *old, const struct ff_execution *new)
+{
+    return old->state == new->state &&ff_uuid_eq(old->lease_id, new->lease_id) &&
+           old->lease_expires_at_ms == new->lease_expires_at_ms &&
+           (old->lease_ttl_ms != new->lease_ttl_ms ||
+            old->lease_renewed_at_ms != new->lease_renewed_at_ms);
+}
+
 /* Whatever raises the version says so in the log; only a delay that ends does not. */
 static void check_told(const struct at *at, const struct model_change *change)
 {
@@ -524,7 +534,7 @@ static void check_told(const struct at *at, const struct model_change *change)
     if (!old || !new || new->version == old->version ||
         (ff_state_is_delayed(old->state) &&
          new->state == (int32_t)ff_state_after_delay(old->state)) ||
-        is_silent_change(at->commit, old, new))
+        is_silent_change(at->commit, old, new) || is_renewed(old, new))
         return;
     for (size_t i = 0; i < at->commit->event_count; i++) {
         const struct ff_event *const event = at->commit->events[i];
