@@ -86,7 +86,7 @@ static int take_asked(struct ff_cli *cli, struct asked *asked)
     if (code == FF_EXIT_OK)
         code = take_partitions(cli, asked);
     if (code == FF_EXIT_OK)
-        code = ff_cli_number(cli, FF_OPT_LIMIT, INT64_MAX, &asked->limit);
+        code = ff_cli_number(cli, FF_OPT_EVENT_LIMIT, INT64_MAX, &asked->limit);
     if (code == FF_EXIT_OK && asked->limit < 1)
         code = ff_cli_usage(cli, "option '--limit' is at least 1");
     return code;
@@ -153,20 +153,36 @@ static int refused(struct ff_cli *cli, ff_status status, const struct ff_error *
 /* ---- the two ways -----------------------------------------------------------------------------
  */
 
+/* Where the log ends now. */
+static ff_status find_end(struct ff_cli *cli, const struct asked *asked, char end[FF_CURSOR_BYTES],
+                          struct ff_error *reterr)
+{
+    FF_AUTO(ff_answer_free) struct ff_event_list list = {0};
+    const ff_status status = ff_events(cli->client, &asked->filter, NULL, 1, 0, &list, reterr);
+
+    (void)snprintf(end, FF_CURSOR_BYTES, "%s", list.next_cursor);
+    return status;
+}
+
+/* Up to where it ended when we began: others may write as fast as we print. Cursors sort like the
+ * log. */
 static int print_log(struct ff_cli *cli, struct asked *asked)
 {
     const char *const after = ff_cli_value(cli, FF_OPT_AFTER_EVENT);
-    char cursor[FF_CURSOR_BYTES];
+    char cursor[FF_CURSOR_BYTES], end[FF_CURSOR_BYTES];
     int64_t left = asked->limit;
+    struct ff_error error;
+    ff_status status = find_end(cli, asked, end, &error);
     bool began = false;
 
+    if (status != FF_OK)
+        return refused(cli, status, &error);
     (void)snprintf(cursor, sizeof cursor, "%s", after ? after : "start");
-    while (left > 0) {
+    while (left > 0 && (!began || strcmp(cursor, end) < 0)) {
         FF_AUTO(ff_answer_free) struct ff_event_list list = {0};
-        struct ff_error error;
-        const ff_status status =
-            ff_events(cli->client, &asked->filter, cursor, (int32_t)ff_min_i64(left, FF_LIST_MAX),
-                      0, &list, &error);
+
+        status = ff_events(cli->client, &asked->filter, cursor,
+                           (int32_t)ff_min_i64(left, FF_LIST_MAX), 0, &list, &error);
 
         if (status == FF_GAP && began) { /* what comes next went while we were reading */
             print_notice(cli, "gap", error.oldest);

@@ -38,8 +38,8 @@ static const ff_opt ls_takes[] = {FILTER_OPTIONS, FF_OPT_LIMIT, FF_OPT_CURSOR, F
 static const ff_opt show_takes[] = {FF_OPT_ATTEMPTS, FF_OPT_EVENTS, FF_OPT_RESULT,  FF_OPT_LIMIT,
                                     FF_OPT_CURSOR,   FF_OPT_WAIT,   FF_OPT_WAIT_MS, FF_OPT_COUNT};
 static const ff_opt events_takes[] = {
-    FF_OPT_FOLLOW,    FF_OPT_AFTER_EVENT, FF_OPT_KINDS,     FF_OPT_NAMESPACE, FF_OPT_INSTANCE_TAG,
-    FF_OPT_PARTITION, FF_OPT_FLOW,        FF_OPT_EXECUTION, FF_OPT_LIMIT,     FF_OPT_COUNT};
+    FF_OPT_FOLLOW,    FF_OPT_AFTER_EVENT, FF_OPT_KINDS,     FF_OPT_NAMESPACE,   FF_OPT_INSTANCE_TAG,
+    FF_OPT_PARTITION, FF_OPT_FLOW,        FF_OPT_EXECUTION, FF_OPT_EVENT_LIMIT, FF_OPT_COUNT};
 static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL, FF_OPT_COUNT};
 static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT, FF_OPT_DEADLINE,
                                       FF_OPT_GENERATION, FF_OPT_SCOPE, FF_OPT_DOWNSTREAM,

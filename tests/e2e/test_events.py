@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_events -- ff events and --wait: pages, following, filters, cursors, exit codes."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -63,6 +64,31 @@ class Events:
         later = self.events("--kinds", "completion", "--after", told[-1]["cursor"])
         self.assertEqual([second], [event["execution_id"] for event in later])
         self.assertEqual([], self.events("--after", later[-1]["cursor"], "--kinds", "completion"))
+
+    def cancelled_many(self):
+        """So many that what is told of them does not fit a pipe."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as items:
+            items.write('{"kind":"k"}\n' * 50)
+            items.flush()
+            self.ff("submit", "--bulk", items.name)
+        self.ff("cancel", "--state", "waiting")
+
+    def test_what_is_written_meanwhile_does_not_keep_it_from_ending(self):
+        self.cancelled_many()
+        there = len(self.events())
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([FF, "events", "--json"], env=self.surroundings(),
+                                   stdout=writing)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(writing)
+        with os.fdopen(reading, "rb", buffering=0) as out:
+            told = out.read(1)  # it has read its first page, and is stuck with it
+            self.cancelled_many()
+            told += out.readall()
+        self.assertEqual(there, len(told.splitlines()))
+        self.assertEqual(0, process.wait(DEADLINE_S))
 
     def test_text_shows_one_line_each_and_says_how_to_go_on(self):
         made = self.cancelled()
