@@ -165,12 +165,38 @@ WITH_SESSION(buried_batch_never_commits)
     CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
 }
 
+static ff_called when_told(struct batch *batch)
+{
+    struct ff_event *event;
+
+    renew(batch);
+    ff_rowset_op_begin(&batch->rows, 1);
+    event = ff_rowset_event(&batch->rows);
+    event->kind = event->type = 1;
+    event->at_ms = 5;
+    return save_alone(batch);
+}
+
+/* As with a load before it: readers of the log know of everybody who has an id. */
+WITH_SESSION(ids_are_taken_under_the_lock)
+{
+    (void)disturb("BEGIN");
+    CHECK(disturb("SELECT count(pg_advisory_xact_lock((x'4646'::int8 << 32) + oid::int8)) FROM "
+                  "pg_namespace WHERE nspname = '%s'",
+                  test_schema()) == 1);
+    CHECK(when_told(&a) == FF_CALLED_HELD);
+    (void)disturb("ROLLBACK");
+    CHECK(disturb("SELECT is_called::int FROM %s.ff_event_id_seq", test_schema()) == 0);
+    CHECK(when_told(&a) == FF_CALLED_OK && a.call.last_event_id == 1);
+}
+
 const struct test proof_tests[] = {
     {"proof__save_alone_is_marked", save_alone_is_marked},
     {"proof__what_is_true_is_saved", what_is_true_is_saved},
     {"proof__what_is_not_true_is_not", what_is_not_true_is_not},
     {"proof__held_row_is_waited_for", held_row_is_waited_for},
     {"proof__paused_lane_is_seen", paused_lane_is_seen},
+    {"proof__ids_are_taken_under_the_lock", ids_are_taken_under_the_lock},
     {"proof__buried_batch_never_commits", buried_batch_never_commits},
     {NULL, NULL},
 };
