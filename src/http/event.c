@@ -208,6 +208,12 @@ static bool stream_step(struct ff_request *request)
     return ff_answer_stream(request, follow, text);
 }
 
+/* What is wrong with an id may tell of executions outside of the caller's namespaces. */
+static bool tells_too_much(const struct ff_request *request, const struct ff_error *error)
+{
+    return request->token && request->token->namespace_count && strcmp(error->field, "kinds") != 0;
+}
+
 static ff_status follow(struct ff_request *request, const struct ff_event_query *query,
                         struct reading *reading, struct ff_error *reterr)
 {
@@ -219,7 +225,7 @@ static ff_status follow(struct ff_request *request, const struct ff_event_query 
 
     FF_TRY(ff_event_after_of(last && *last ? last : query->after, &in.after, reterr));
     status = ff_event_match_of(client, &query->filter, &in.match, reterr);
-    if (status == FF_INVALID && request->token && request->token->namespace_count)
+    if (status == FF_INVALID && tells_too_much(request, reterr))
         return ff_fail(reterr, FF_NOT_FOUND, "no such execution or flow");
     FF_TRY(status);
     FF_TRY(ff_event_page_init(&reading->page, &request->arena, query->limit, reterr));

@@ -110,6 +110,13 @@ class Tokens(unittest.TestCase):
         done = admin.post("/v1/tasks/complete", {"tasks": [lease]}).json["results"][0]
         self.assertEqual("completed", done["public_state"])
 
+    def test_a_wrong_filter_of_events_is_told_also_to_tenants(self):
+        tenant = self.server.client(TENANT)
+        for query, field in (("kinds=gossip", "kinds"), ("partition=256", "partition"),
+                             ("after=nonsense", "cursor")):
+            answer = tenant.get("/v1/events?" + query)
+            self.assertEqual((400, field), (answer.status, answer.json.get("field")), query)
+
     def test_scopes(self):
         tenant, worker = self.server.client(TENANT), self.server.client(WORKER)
         self.assertEqual(403, worker.get("/v1/executions").status)
