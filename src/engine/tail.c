@@ -31,6 +31,7 @@
 #define POLL_MS      5  /* between two heads */
 #define POLL_MS_MAX  50 /* while the same writers hold the lock */
 #define RECONNECT_MS 200
+#define SAME_LOSS_MS 400 /* the head may be read meanwhile, and the events still not */
 #define UNASKED      INT64_C(-1)
 #define ROUNDS_MAX   64 /* of one step: others want the thread too */
 
@@ -406,12 +407,14 @@ static void check_ended(struct ff_tail *tail)
 /* The store was away: who held the lock is not known any more, and the connection is a new one. */
 static void lost(struct ff_tail *tail, int64_t mono_ms)
 {
-    const bool again = tail->lost_once; /* then everybody has been told */
+    /* Then everybody has been told. */
+    const bool again = tail->lost_once || mono_ms < tail->same_loss_until_mono_ms;
 
     if (!again)
         ff_log(FF_LOG_WARN, "engine", "the log cannot be read code=%s reason='%s'",
                tail->call.sqlstate, tail->call.error.message);
     tail->retry_at_mono_ms = again ? mono_ms + RECONNECT_MS : mono_ms;
+    tail->same_loss_until_mono_ms = mono_ms + SAME_LOSS_MS;
     tail->lost_once = true;
     begin_anew(tail);
     pthread_mutex_lock(&tail->lock);

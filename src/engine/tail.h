@@ -67,6 +67,7 @@ struct ff_tail {
     char *holders; /* ",a,b," */
     int64_t next_poll_mono_ms, poll_pause_ms, retry_at_mono_ms;
     bool lost_once; /* a call has failed, and none has succeeded since */
+    int64_t same_loss_until_mono_ms;
 };
 
 FF_MUST_CHECK ff_status ff_tail_new(struct ff_engine *engine, struct ff_tail **ret,

@@ -101,6 +101,8 @@ static void session_start(struct ff_session *session, struct ff_call *call)
         lx.fail_next--;
         call->outcome = FF_CALLED_RERUN;
     }
+    if (lx.fail_pages && call->read->block == FF_SQL_EVENTS_AFTER)
+        call->outcome = FF_CALLED_OP;
 }
 
 static bool session_finish(struct ff_session *session, struct ff_call *call)

@@ -28,7 +28,8 @@ struct lx {
     bool holds[LX_WRITERS_MAX];
     int32_t turns[LX_WRITERS_MAX]; /* makes the names of transactions unique */
     int fail_next;
-    bool slow; /* calls do not end yet */
+    bool fail_pages; /* the head can be read, the events cannot */
+    bool slow;       /* calls do not end yet */
     int64_t mono_ms;
     bool ended; /* what execution_ended says */
     int reads[FF_SQL_COUNT];

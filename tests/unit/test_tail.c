@@ -144,6 +144,25 @@ static void test_tail__outage_is_told_once(void **state)
     assert_string_equal(lx_taken(follow), "disconnected 2");
 }
 
+/* The log answers, but what is in it cannot be read: a damaged page, no memory for one. */
+static void test_tail__events_that_cannot_be_read_are_not_asked_for_all_the_time(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    lx.fail_pages = true;
+    lx_write_many(1);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "disconnected");
+    lx.reads[FF_SQL_EVENTS_AFTER] = 0;
+    lx_step(2000);
+    assert_in_range(lx.reads[FF_SQL_EVENTS_AFTER], 5, 11);
+    assert_string_equal(lx_taken(follow), "");
+    lx.fail_pages = false;
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "1");
+}
+
 /* What nobody has committed may be given out again after a crash: nobody may stand there. */
 static void test_tail__id_that_is_given_out_twice_is_not_missed(void **state)
 {
@@ -411,6 +430,7 @@ int main(void)
         TEST(start_waits_for_those_who_were_there),
         TEST(reconnect_begins_anew_and_tells),
         TEST(outage_is_told_once),
+        TEST(events_that_cannot_be_read_are_not_asked_for_all_the_time),
         TEST(id_that_is_given_out_twice_is_not_missed),
         TEST(log_that_runs_back_is_told),
         TEST(cursor_outside_of_what_is_kept_is_a_gap),
