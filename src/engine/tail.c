@@ -473,23 +473,11 @@ static bool needs_head(const struct ff_tail *tail)
            ff_follow_any_starting(tail);
 }
 
-/* Chooses under the lock, so that nobody is freed between being chosen and being named. */
-static ff_tail_stage choose(struct ff_tail *tail, int64_t mono_ms)
+/* A page for those who are up to date, or for one who is not, in turn. */
+static ff_tail_stage choose_page(struct ff_tail *tail)
 {
-    struct ff_follow *lagging;
+    struct ff_follow *const lagging = ff_follow_next_lagging(tail);
 
-    if (!atomic_load(&tail->followed) || mono_ms < tail->retry_at_mono_ms)
-        return FF_TAIL_IDLE;
-    if (needs_head(tail) && mono_ms >= tail->next_poll_mono_ms) {
-        tail->woken = false;
-        return FF_TAIL_HEAD;
-    }
-    if (!tail->ready)
-        return FF_TAIL_IDLE;
-    tail->checking = ff_end_waits_unchecked(tail);
-    if (tail->checking)
-        return FF_TAIL_CHECK;
-    lagging = ff_follow_next_lagging(tail);
     if (tail->horizon > tail->position && ff_tail_any_live(tail) && !(lagging && tail->lag_turn)) {
         tail->lag_turn = true;
         tail->page_after = tail->position;
@@ -503,6 +491,31 @@ static ff_tail_stage choose(struct ff_tail *tail, int64_t mono_ms)
     tail->page_after = ff_follow_at(lagging);
     tail->page_upto = tail->position;
     return FF_TAIL_LAG;
+}
+
+/* Chooses under the lock, so that nobody is freed between being chosen and being named. Pages and
+ * looks at rows take turns: there may be thousands of waits, and each has a look of its own. */
+static ff_tail_stage choose(struct ff_tail *tail, int64_t mono_ms)
+{
+    const bool page_turn = tail->page_turn;
+    ff_tail_stage stage;
+
+    if (!atomic_load(&tail->followed) || mono_ms < tail->retry_at_mono_ms)
+        return FF_TAIL_IDLE;
+    if (needs_head(tail) && mono_ms >= tail->next_poll_mono_ms) {
+        tail->woken = false;
+        return FF_TAIL_HEAD;
+    }
+    if (!tail->ready)
+        return FF_TAIL_IDLE;
+    stage = page_turn ? choose_page(tail) : FF_TAIL_IDLE;
+    tail->checking = stage == FF_TAIL_IDLE ? ff_end_waits_unchecked(tail) : NULL;
+    if (tail->checking)
+        stage = FF_TAIL_CHECK;
+    else if (!page_turn)
+        stage = choose_page(tail);
+    tail->page_turn = stage == FF_TAIL_CHECK;
+    return stage;
 }
 
 static bool start_next(struct ff_tail *tail, int64_t mono_ms)

@@ -56,7 +56,7 @@ struct ff_tail {
     struct ff_arena arena;
     ff_tail_stage stage;
     int64_t page_after, page_upto;
-    bool page_live, lag_turn;
+    bool page_live, lag_turn, page_turn;
     bool ready;       /* a head has settled since the connection was made */
     int64_t first_id; /* given out when the connection was new; -1: not asked yet */
     int64_t seen_id;  /* the highest id that was visible: committed, so never given out again */

@@ -418,6 +418,26 @@ static void test_tail__wait_ends_in_time_and_with_the_engine(void **state)
     ff_end_wait_free(wait);
 }
 
+/* Each wait looks at its row once; thousands that come together must not keep the events back. */
+static void test_tail__many_waits_hold_up_nobody_who_follows(void **state)
+{
+    enum { MANY = 4096 };
+    static struct ff_end_wait *waits[MANY];
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        waits[i] = wait_for(200, 100000);
+    lx_write_many(3);
+    lx_step(20);
+    assert_in_range(lx.reads[FF_SQL_EXECUTION_ENDED], 1, MANY - 1); /* they are at it */
+    assert_string_equal(lx_taken(follow), "1 2 3");
+    lx_step(1000);
+    assert_int_equal(lx.reads[FF_SQL_EXECUTION_ENDED], MANY);
+    for (size_t i = 0; i < MANY; i++)
+        ff_end_wait_free(waits[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_tail__##name, lx_setup, lx_teardown)
 
 int main(void)
@@ -443,6 +463,7 @@ int main(void)
         TEST(wait_is_told_by_the_log_and_looks_once),
         TEST(wait_for_what_has_ended_is_over_at_once),
         TEST(wait_ends_in_time_and_with_the_engine),
+        TEST(many_waits_hold_up_nobody_who_follows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
