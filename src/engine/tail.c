@@ -120,15 +120,14 @@ void ff_tail_nudge(struct ff_tail *tail)
     pthread_cond_signal(&tail->changed);
 }
 
+/* Called after every commit. Who holds the lock may be copying events for a hundred followers: if
+ * it is known already nobody waits for that. */
 void ff_tail_wake(struct ff_tail *tail)
 {
-    if (!atomic_load(&tail->followed))
+    if (!atomic_load(&tail->followed) || atomic_exchange(&tail->woken, true))
         return;
     pthread_mutex_lock(&tail->lock);
-    if (!tail->woken) { /* else it knows, and will look when a head is due */
-        tail->woken = true;
-        ff_tail_nudge(tail);
-    }
+    ff_tail_nudge(tail);
     pthread_mutex_unlock(&tail->lock);
 }
 

@@ -34,8 +34,8 @@ struct ff_tail {
     _Atomic int refs;        /* the engine, each follower, each wait */
     _Atomic bool followed;   /* there are followers or waits */
     _Atomic int64_t head_id; /* the highest id a head has shown */
+    _Atomic bool woken;      /* the log may have moved; taken back by the head that will see it */
     bool closed, stopping;   /* shared */
-    bool woken;              /* shared: the log may have moved */
     bool nudged;             /* shared: there may be something to do since the last step began */
     struct ff_list follows;
     struct ff_list waits[FF_WAIT_BUCKETS]; /* by uuid */

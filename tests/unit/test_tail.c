@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -418,6 +419,20 @@ static void test_tail__wait_ends_in_time_and_with_the_engine(void **state)
     ff_end_wait_free(wait);
 }
 
+/* Commits wake it; whoever has events copied holds its lock meanwhile. The deadline need not be
+ * short: who waits here waits for ever. */
+static void test_tail__writers_do_not_wait_where_it_is_known_that_they_wrote(void **state)
+{
+    (void)state;
+    (void)lx_follow_after(FF_AFTER_NOW);
+    (void)alarm(60);
+    pthread_mutex_lock(&lx_engine->tail->lock);
+    ff_tail_wake(lx_engine->tail);
+    pthread_mutex_unlock(&lx_engine->tail->lock);
+    (void)alarm(0);
+    lx_step(10);
+}
+
 /* Each wait looks at its row once; thousands that come together must not keep the events back. */
 static void test_tail__many_waits_hold_up_nobody_who_follows(void **state)
 {
@@ -463,6 +478,7 @@ int main(void)
         TEST(wait_is_told_by_the_log_and_looks_once),
         TEST(wait_for_what_has_ended_is_over_at_once),
         TEST(wait_ends_in_time_and_with_the_engine),
+        TEST(writers_do_not_wait_where_it_is_known_that_they_wrote),
         TEST(many_waits_hold_up_nobody_who_follows),
     };
 
