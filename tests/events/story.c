@@ -2,7 +2,8 @@
  *
  * story.c -- the events of an execution, as they are delivered, tell a life that can be lived.
  *
- * Threads do whatever comes to their mind, through the public API. A follower's events, played
+ * Threads do whatever comes to their mind, through the public API, now with one engine and now with
+ * another: what either remembers of an execution is often outdated. A follower's events, played
  * through the table of legal moves, must be legal one after the other; only a submission and the
  * end of a delay are silent. That the last event leads to the row is what ff_fsck looks at, which
  * ends every case. */
@@ -33,6 +34,7 @@
 
 struct game {
     uint64_t seed;
+    struct ff_client *clients[2];
     pthread_mutex_t lock;
     char ids[IDS_MAX][FF_ID_BYTES];
     size_t count;
@@ -158,6 +160,7 @@ static void play(struct test *t, size_t index, void *ctx)
     for (const int64_t until_ms = test_mono_ms() + WORK_MS; test_mono_ms() < until_ms;) {
         const uint32_t what = chance(&p.seed, 20);
 
+        t->client = p.game->clients[chance(&p.seed, 2)];
         if (what < 4)
             submit(t, &p);
         else if (what == 4)
@@ -310,6 +313,8 @@ static void legal_lives(struct test *t)
     game->seed = 4711;
     pthread_mutex_init(&game->lock, NULL);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    game->clients[0] = t->client;
+    game->clients[1] = another_client(t, NULL);
     play_and_follow(t, game, told);
     pthread_mutex_destroy(&game->lock);
     check_story(t, told);
