@@ -293,7 +293,7 @@ void ff_pg_send_peek(struct ff_pg_session *s)
 /* Does it read whole tables? */
 static bool is_audit(int block)
 {
-    if (block == FF_SQL_LOG_STEPS)
+    if (block == FF_SQL_LOG_STEPS || block == FF_SQL_POLICIES_KEPT)
         return true;
     for (size_t i = 0; i < ff_sql_audit_count; i++)
         if ((int)ff_sql_audits[i].block == block)
