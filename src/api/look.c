@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/macros.h"
 #include "model/events.h"
 #include "model/policy.h"
 #include "model/states.h"
@@ -290,32 +291,68 @@ static ff_status audit_steps(struct ff_client *client, struct ff_arena *arena,
     return ff_arena_check(arena, reterr);
 }
 
-/* Rules go on with the default, or a lane would stand still: somebody must hear of it. */
-static ff_status audit_policies(struct ff_client *client, struct ff_arena *arena,
+static ff_status policy_finding(struct ff_arena *arena, const char *check, struct ff_str detail,
                                 struct ff_findings *found, struct ff_error *reterr)
 {
     struct ff_finding *item = NULL;
+
+    FF_TRY(add_findings(arena, found, 1, &item, reterr));
+    *item = (struct ff_finding){.check = check, .detail = detail.ptr};
+    return ff_arena_check(arena, reterr);
+}
+
+/* No execution went further than its policy allows. */
+static ff_status audit_counts(struct ff_arena *arena, const struct ff_value *cells,
+                              const struct ff_policy *policy, struct ff_findings *found,
+                              struct ff_error *reterr)
+{
+    const struct {
+        const char *what;
+        int64_t most;
+        int64_t allowed;
+    } counts[] = {
+        {"retries", cells[FF_OUT_POLICIES_KEPT_RETRIES].as.i64, policy->max_retries},
+        {"reclaims", cells[FF_OUT_POLICIES_KEPT_RECLAIMS].as.i64, policy->max_reclaim_count},
+        {"replays", cells[FF_OUT_POLICIES_KEPT_REPLAYS].as.i64, policy->max_replay_count},
+    };
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(counts); i++)
+        if (counts[i].most > counts[i].allowed)
+            FF_TRY(policy_finding(
+                arena, "policy_exceeded",
+                ff_arena_printf(arena,
+                                "an execution has had %" PRId64 " %s, its policy allows %" PRId64,
+                                counts[i].most, counts[i].what, counts[i].allowed),
+                found, reterr));
+    return FF_OK;
+}
+
+static ff_status audit_policies(struct ff_client *client, struct ff_arena *arena,
+                                struct ff_findings *found, struct ff_error *reterr)
+{
     struct ff_policy policy;
     struct ff_read read;
 
     FF_TRY(ff_api_read(client, arena, FF_SQL_POLICIES_KEPT, NULL, 0, &read, reterr));
-    found->checks++;
+    found->checks += 2;
     for (size_t i = 0; i < read.row_count; i++) {
         const struct ff_value *const cells = read.cells + i * read.col_count;
+        const struct ff_value *const packed = &cells[FF_OUT_POLICIES_KEPT_POLICY];
+        const struct ff_str text = packed->type == FF_VALUE_NULL ? ff_str_null() : packed->as.str;
 
-        if (ff_policy_unpack(cells[FF_OUT_POLICIES_KEPT_POLICY].as.str, &policy, NULL) == FF_OK)
-            continue;
-        FF_TRY(add_findings(arena, found, 1, &item, reterr));
-        *item = (struct ff_finding){
-            .check = "unreadable_policy",
-            .detail = ff_arena_printf(arena,
-                                      "%" PRId64 " executions have a policy of %zu bytes that this "
-                                      "version cannot read: they go by the default",
-                                      cells[FF_OUT_POLICIES_KEPT_EXECUTIONS].as.i64,
-                                      cells[FF_OUT_POLICIES_KEPT_POLICY].as.str.len)
-                          .ptr};
+        /* Rules go on with the default, or a lane would stand still: somebody must hear of it. */
+        if (ff_policy_unpack(text, &policy, NULL) != FF_OK)
+            FF_TRY(policy_finding(
+                arena, "unreadable_policy",
+                ff_arena_printf(arena,
+                                "%" PRId64 " executions have a policy of %zu bytes that this "
+                                "version cannot read: they go by the default",
+                                cells[FF_OUT_POLICIES_KEPT_EXECUTIONS].as.i64, text.len),
+                found, reterr));
+        else
+            FF_TRY(audit_counts(arena, cells, &policy, found, reterr));
     }
-    return ff_arena_check(arena, reterr);
+    return FF_OK;
 }
 
 ff_status ff_local_fsck(struct ff_client *client, struct ff_findings *ret, struct ff_error *reterr)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """ff_cli -- ff as a user calls it, on a store of the test's own; for the test files beside this."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import tempfile
 import uuid
@@ -58,6 +60,12 @@ class OnSqlite:
         open(path, "w").close()
         return "sqlite:" + path
 
+    def sql(self, text):
+        """For damage that no call can do."""
+        with contextlib.closing(sqlite3.connect(self.url[len("sqlite:"):])) as store:
+            store.execute(text)
+            store.commit()
+
     def tearDown(self):
         self.dir.cleanup()
 
@@ -71,6 +79,13 @@ class OnPostgres:
 
     def empty_url(self):
         return f"{PG}&schema=cli_{uuid.uuid4().hex[:12]}"
+
+    def sql(self, text):
+        """For damage that no call can do."""
+        schema = self.url.rpartition("&schema=")[2]
+        subprocess.run([os.path.join(os.environ["FF_TEST_PG_BIN"], "psql"), "-qX", "-v",
+                        "ON_ERROR_STOP=1", "-d", PG, "-c", f"SET search_path = {schema}", "-c",
+                        text], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_S)
 
     def tearDown(self):
         self.dir.cleanup()

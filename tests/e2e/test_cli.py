@@ -241,6 +241,26 @@ class Cli(Ff):
         self.assertEqual([], self.ff_json("fsck")["findings"])
         self.assertRegex(self.ff("fsck"), r"^\d+ checks, 0 findings\n$")
 
+    def test_fsck_tells_of_damage(self):
+        # By hand: the engine makes no such rows. One audit of each kind, and how it is told.
+        made = self.submit("--policy", '{"retry_policy": {"max_retries": 2}}')
+        for check, damage, repair, named in (
+                ("negative_counter", "priority = -1", "priority = 0", made),
+                ("illegal_step", "state = 11", "state = 10", made),
+                ("policy_exceeded", "retry_count = 3", "retry_count = 0", None),
+                ("unreadable_policy", "policy = submit_hash", None, None)):
+            with self.subTest(check):
+                self.sql(f"UPDATE ff_execution SET {damage}")
+                findings = self.ff_json("fsck", code=1)["findings"]
+                self.assertEqual([(check, named)],
+                                 [(f["check"], f["execution_id"]) for f in findings])
+                told = self.ff("fsck", code=1).splitlines()
+                self.assertTrue(told[0].startswith(f"{check}: {named or ''}"), told)
+                self.assertRegex(told[1], r"^\d+ checks, 1 findings$")
+                if repair:
+                    self.sql(f"UPDATE ff_execution SET {repair}")
+                    self.ff("fsck")
+
     def test_bench_leaves_nothing_undone(self):
         seen = self.ff_json("bench", "--count", "20")
         self.assertEqual(20, seen["executions"])

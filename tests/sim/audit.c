@@ -59,7 +59,7 @@ static void audit_timer(struct sim *sim, const struct ff_execution *row)
     if (delayed && (row->delay_until_ms == FF_NULL64 || row->due_at_ms > row->delay_until_ms))
         finding(sim, "timer_missing", row);
     if (!terminal && row->deadline_at_ms != FF_NULL64 && row->due_at_ms > row->deadline_at_ms)
-        finding(sim, "timer_later_than_deadline", row);
+        finding(sim, "timer_missing", row);
     if (terminal && (row->due_at_ms != FF_NULL64 || row->finished_at_ms == FF_NULL64))
         finding(sim, "timer_of_the_dead", row);
     if (!terminal && row->finished_at_ms != FF_NULL64)

@@ -56,6 +56,22 @@ static const struct model_change *change_of(const struct model_commit *commit, f
     return NULL;
 }
 
+/* What the present generation of the upstream has said is how it ended. */
+static void check_resolved(struct sim *sim, const struct ff_edge *edge,
+                           const struct ff_execution *from)
+{
+    if (edge->outcome == FF_EDGE_UNRESOLVED)
+        return;
+    if (edge->resolved_generation > from->generation)
+        wrong(sim, "an edge is resolved by a generation that is still to come");
+    if (edge->resolved_generation == from->generation &&
+        (!ff_state_is_terminal(from->state) ||
+         edge->outcome != (from->state == FF_STATE_SUCCESS   ? FF_EDGE_SUCCESS
+                           : from->state == FF_STATE_SKIPPED ? FF_EDGE_SKIP
+                                                             : FF_EDGE_FAIL)))
+        wrong(sim, "audit edge_contradicts");
+}
+
 static void check_edge(struct sim *sim, const struct model_commit *commit,
                        const struct model_change *change)
 {
@@ -70,8 +86,7 @@ static void check_edge(struct sim *sim, const struct model_commit *commit,
         wrong(sim, "an edge from nowhere");
         return;
     }
-    if (new->outcome != FF_EDGE_UNRESOLVED &&new->resolved_generation > from->generation)
-        wrong(sim, "an edge is resolved by a generation that is still to come");
+    check_resolved(sim, new, from);
     if (old && old->outcome != FF_EDGE_UNRESOLVED && new->outcome != FF_EDGE_UNRESOLVED &&
         old->outcome != new->outcome && old->resolved_generation == new->resolved_generation)
         wrong(sim, "an edge says something else than before in one generation");
@@ -155,12 +170,25 @@ static void check_member(struct sim *sim, const struct model_change *change)
 
 /* --- hops and drains --- */
 
+static void check_told(struct sim *sim, const struct ff_outbox *hop)
+{
+    const struct ff_execution *const member = member_of(sim, hop->partition_key, hop->execution_id);
+
+    if (member &&
+        (!ff_uuid_eq(hop->flow_id, member->flow_id) || hop->generation > member->generation ||
+         (hop->kind == FF_HOP_COMPLETION && hop->generation == member->generation &&
+          hop->outcome != member->state)))
+        wrong(sim, "audit hop_contradicts");
+}
+
 static void check_hop(struct sim *sim, const struct model_change *change)
 {
     const struct ff_outbox *const old = change->before;
     const struct ff_outbox *const new = change->after;
     const struct ff_execution *member;
 
+    if (new)
+        check_told(sim, new);
     if (!old && new &&new->dispatched_at_ms != FF_NULL64)
         sim_sometimes(sim, SOMETIMES_HOP_RODE);
     if (!old || !new)
@@ -357,6 +385,57 @@ static void audit_edge(struct sim *sim, const struct ff_edge *edge)
     else if (edge->outcome == FF_EDGE_UNRESOLVED && hop && hop->dispatched_at_ms != FF_NULL64 &&
              !is_removed(sim, from->partition_key, from->flow_id))
         wrong(sim, "audit edge_left_behind");
+    else
+        check_resolved(sim, edge, from);
+}
+
+static int32_t edges_from(const struct sim *sim, const struct ff_flow *flow,
+                          const struct ff_execution *member)
+{
+    int32_t count = 0;
+
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_EDGE); i++) {
+        const struct ff_edge *const edge = model_slot_at(sim->model, FF_TABLE_EDGE, i)->row;
+
+        count += edge && ff_uuid_eq(edge->flow_id, flow->flow_id) &&
+                 (!member || ff_uuid_eq(edge->execution_id, member->execution_id));
+    }
+    return count;
+}
+
+/* None lives in a cancelled flow but, where those were spared, one that runs for the last time. */
+static bool may_live(const struct ff_flow *flow, const struct ff_execution *member)
+{
+    if (ff_state_is_terminal(member->state) || flow->cancel_policy < FF_FLOW_CANCEL_PENDING ||
+        flow->draining)
+        return true;
+    return flow->cancel_policy == FF_FLOW_CANCEL_PENDING && member->state == FF_STATE_ACTIVE &&
+           member->flags & FF_EXEC_NO_NEW_ATTEMPT;
+}
+
+static void audit_outcome(struct sim *sim, const struct ff_flow *flow)
+{
+    int32_t expected = FF_FLOW_COMPLETED;
+
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_EXECUTION); i++) {
+        const struct ff_execution *const row =
+            model_slot_at(sim->model, FF_TABLE_EXECUTION, i)->row;
+
+        if (!row || !ff_uuid_eq(row->flow_id, flow->flow_id))
+            continue;
+        if (!may_live(flow, row))
+            wrong(sim, "audit member_of_the_cancelled");
+        if (row->state != FF_STATE_SUCCESS && edges_from(sim, flow, row) == 0)
+            expected = FF_FLOW_FAILED;
+    }
+    if (flow->finished_at_ms == FF_NULL64)
+        expected = FF_FLOW_RUNNING;
+    if (flow->cancel_policy != FF_FLOW_CANCEL_NONE)
+        expected = FF_FLOW_CANCELLED;
+    if (flow->state != expected)
+        wrong(sim, "audit flow_outcome");
+    if (edges_from(sim, flow, NULL) != flow->edge_count)
+        wrong(sim, "audit flow_edges");
 }
 
 void audit_flows(struct sim *sim)
@@ -374,7 +453,12 @@ void audit_flows(struct sim *sim)
     for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_FLOW); i++) {
         const struct ff_flow *const flow = model_slot_at(sim->model, FF_TABLE_FLOW, i)->row;
 
-        if (flow && flow->state != FF_FLOW_REMOVED)
-            check_counts(sim, flow);
+        if (!flow || flow->state == FF_FLOW_REMOVED)
+            continue;
+        check_counts(sim, flow);
+        audit_outcome(sim, flow);
     }
+    for (size_t i = 0; i < model_slot_count(sim->model, FF_TABLE_OUTBOX); i++)
+        if (model_slot_at(sim->model, FF_TABLE_OUTBOX, i)->row)
+            check_told(sim, model_slot_at(sim->model, FF_TABLE_OUTBOX, i)->row);
 }

@@ -108,6 +108,7 @@ SELECT e.partition_key, e.execution_id,
              OR ({{alive:e}} AND e.deadline_at_ms IS NOT NULL)))
     OR (e.state IN ({{public:delayed}})
         AND (e.delay_until_ms IS NULL OR e.due_at_ms > e.delay_until_ms))
+    OR ({{alive:e}} AND e.due_at_ms > e.deadline_at_ms)
  LIMIT :limit;
 
 -- name: fsck_timer_of_the_dead
@@ -193,6 +194,21 @@ SELECT c.partition_key, c.execution_id, 'hop without its execution' AS detail
   FROM ff_outbox c
  WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
                                                   AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'edge without its upstream' AS detail
+  FROM ff_edge c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'join without its node' AS detail
+  FROM ff_edge_group c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
+UNION ALL
+SELECT c.partition_key, c.execution_id, 'drain without its node' AS detail
+  FROM ff_pending_cancel c
+ WHERE NOT EXISTS (SELECT 1 FROM ff_execution e WHERE e.partition_key = c.partition_key
+                                                  AND e.execution_id = c.execution_id)
  LIMIT :limit;
 
 -- name: fsck_negative_counter
@@ -240,12 +256,35 @@ SELECT s.partition_key, s.execution_id,
  WHERE s.version < s.version_before OR s.at_ms < s.at_ms_before
  LIMIT :limit;
 
+-- name: fsck_epoch_order
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Every lease that the log tells of has a higher epoch than the one before it, and none that
+--       its execution has not reached.
+SELECT s.partition_key, s.execution_id,
+       'event ' || CAST(s.event_id AS text) || ' gives out epoch '
+           || CAST(coalesce(s.lease_epoch, 0) AS text) || ', the lease before it had '
+           || CAST(coalesce(s.epoch_before, 0) AS text) || ', the row is at '
+           || CAST(s.epoch_now AS text) AS detail
+  FROM (SELECT v.partition_key, v.execution_id, v.event_id, v.lease_epoch,
+               e.lease_epoch AS epoch_now, lag(v.lease_epoch) OVER story AS epoch_before
+          FROM ff_event v
+          JOIN ff_execution e
+            ON e.partition_key = v.partition_key AND e.execution_id = v.execution_id
+           AND v.at_ms >= e.created_at_ms
+         WHERE v.kind = {{event:lease}}
+           AND v.type IN ({{event:lease.acquired}}, {{event:lease.reclaimed}})
+        WINDOW story AS (PARTITION BY v.partition_key, v.execution_id ORDER BY v.event_id)) s
+ WHERE s.lease_epoch IS NULL OR s.lease_epoch <= s.epoch_before OR s.lease_epoch > s.epoch_now
+ LIMIT :limit;
+
 -- name: policies_kept
--- out:  cells policy:blob executions:i64
--- note: Every policy that executions were given. Whether it can be read is not told here.
-SELECT policy, count(*) AS executions
+-- out:  cells policy:blob executions:i64 retries:i64 reclaims:i64 replays:i64
+-- note: Every policy that executions were given (NULL: the default), and how far they went under
+--       it. Whether it can be read, and allows that, is not told here.
+SELECT policy, count(*) AS executions, CAST(max(retry_count) AS bigint) AS retries,
+       CAST(max(reclaim_count) AS bigint) AS reclaims, CAST(max(replay_count) AS bigint) AS replays
   FROM ff_execution
- WHERE policy IS NOT NULL
  GROUP BY policy;
 
 -- name: log_steps
@@ -357,6 +396,20 @@ SELECT e.partition_key, e.execution_id,
                       AND o.generation = e.generation AND o.kind = {{code:HOP_COMPLETION}})
  LIMIT :limit;
 
+-- name: fsck_hop_contradicts
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: The hop of a generation tells how its execution has ended, and its flow.
+SELECT e.partition_key, e.execution_id,
+       'hop of generation ' || CAST(o.generation AS text) || ' tells state '
+           || CAST(o.outcome AS text) || ', the row is in generation '
+           || CAST(e.generation AS text) || ', state ' || CAST(e.state AS text) AS detail
+  FROM ff_outbox o
+  JOIN ff_execution e ON e.partition_key = o.partition_key AND e.execution_id = o.execution_id
+ WHERE e.flow_id IS NULL OR o.flow_id <> e.flow_id OR o.generation > e.generation
+    OR (o.kind = {{code:HOP_COMPLETION}} AND o.generation = e.generation AND o.outcome <> e.state)
+ LIMIT :limit;
+
 -- name: fsck_group_counts
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
@@ -426,6 +479,26 @@ SELECT e.partition_key, e.execution_id, 'ended, and an edge of it is open' AS de
                       AND o.generation = e.generation AND o.dispatched_at_ms IS NULL)
  LIMIT :limit;
 
+-- name: fsck_edge_contradicts
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: An edge that was resolved by the present generation of its upstream says how that has
+--       ended. A join that was satisfied may keep what an older one has said.
+SELECT e.partition_key, e.execution_id,
+       'an edge of it says ' || CAST(x.outcome AS text) || ' for generation '
+           || CAST(coalesce(x.resolved_generation, -1) AS text) || ', the row is in generation '
+           || CAST(e.generation AS text) || ', state ' || CAST(e.state AS text) AS detail
+  FROM ff_edge x
+  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+ WHERE x.outcome <> {{code:EDGE_UNRESOLVED}}
+   AND (x.resolved_generation IS NULL OR x.resolved_generation > e.generation
+        OR (x.resolved_generation = e.generation
+            AND ({{alive:e}}
+                 OR x.outcome <> CASE e.state WHEN {{state:SUCCESS}} THEN {{code:EDGE_SUCCESS}}
+                                              WHEN {{state:SKIPPED}} THEN {{code:EDGE_SKIP}}
+                                              ELSE {{code:EDGE_FAIL}} END)))
+ LIMIT :limit;
+
 -- name: fsck_edge_dangling
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
@@ -485,6 +558,67 @@ SELECT f.partition_key, f.flow_id,
     OR m.skipped <> f.skipped_count
     OR (f.finished_at_ms IS NULL) <> (m.success + m.failed + m.cancelled + m.expired + m.skipped
                                       <> f.node_count)
+ LIMIT :limit;
+
+-- name: fsck_flow_edges
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A flow knows how many edges it has. The id is the flow's.
+SELECT f.partition_key, f.flow_id,
+       'flow says ' || CAST(f.edge_count AS text) || ' edges, there are '
+           || CAST(coalesce(m.edges, 0) AS text) AS detail
+  FROM ff_flow f
+  LEFT JOIN (SELECT x.partition_key, x.flow_id, count(*) AS edges
+               FROM ff_edge x
+              GROUP BY x.partition_key, x.flow_id) m
+    ON m.partition_key = f.partition_key AND m.flow_id = f.flow_id
+ WHERE f.state <> {{code:FLOW_REMOVED}}
+   AND f.edge_count <> coalesce(m.edges, 0)
+ LIMIT :limit;
+
+-- name: fsck_flow_outcome
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: A flow is over when all its members are: completed if every member without outgoing edges
+--       is, else failed. A cancelled one stays cancelled. The id is the flow's.
+SELECT f.partition_key, f.flow_id,
+       'flow in state ' || CAST(f.state AS text) || ', cancel policy '
+           || CAST(f.cancel_policy AS text)
+           || CASE WHEN f.finished_at_ms IS NULL THEN ', is not over'
+                   WHEN b.flow_id IS NULL THEN ', is over and every leaf has completed'
+                   ELSE ', is over and a leaf has not completed' END AS detail
+  FROM ff_flow f
+  LEFT JOIN (SELECT e.partition_key, e.flow_id
+               FROM ff_execution e
+              WHERE e.flow_id IS NOT NULL AND e.state <> {{state:SUCCESS}}
+                AND NOT EXISTS (SELECT 1 FROM ff_edge x
+                                 WHERE x.partition_key = e.partition_key
+                                   AND x.execution_id = e.execution_id)
+              GROUP BY e.partition_key, e.flow_id) b
+    ON b.partition_key = f.partition_key AND b.flow_id = f.flow_id
+ WHERE f.state <> {{code:FLOW_REMOVED}}
+   AND (f.state <>
+        CASE WHEN f.cancel_policy <> {{code:FLOW_CANCEL_NONE}} THEN {{code:FLOW_CANCELLED}}
+             WHEN f.finished_at_ms IS NULL THEN {{code:FLOW_RUNNING}}
+             WHEN b.flow_id IS NULL THEN {{code:FLOW_COMPLETED}}
+             ELSE {{code:FLOW_FAILED}} END)
+ LIMIT :limit;
+
+-- name: fsck_member_of_the_cancelled
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: Once a cancelled flow has looked at all its members, none lives but, where only those that
+--       wait were to end, one that runs and begins no new attempt.
+SELECT e.partition_key, e.execution_id,
+       {{public_case:e.state}} || ' in a flow whose members have been cancelled' AS detail
+  FROM ff_flow f
+  JOIN ff_execution e ON e.partition_key = f.partition_key AND e.flow_id = f.flow_id
+ WHERE f.state = {{code:FLOW_CANCELLED}}
+   AND f.cancel_policy NOT IN ({{code:FLOW_CANCEL_NONE}}, {{code:FLOW_CANCEL_FLOW_ONLY}})
+   AND f.draining = 0
+   AND {{alive:e}}
+   AND (f.cancel_policy = {{code:FLOW_CANCEL_ALL}} OR e.state <> {{state:ACTIVE}}
+        OR (e.flags & {{code:EXEC_NO_NEW_ATTEMPT}}) = 0)
  LIMIT :limit;
 
 -- name: fsck_hop_outlived
