@@ -511,7 +511,7 @@ static void two_processes(struct test *t)
         (void)given_completed(t);
         (void)take_once(t, r.sub, 0, 0, &r.tally);
     }
-    child_kill(pid);
+    (void)child_kill(pid);
     (void)close(fd);
     finish(t, &r);
 }

@@ -140,6 +140,7 @@ static void kill_after(struct test *t, struct book *book, size_t lines)
     const int64_t deadline_ms = test_mono_ms() + TEST_WAIT_MS;
     char bytes[4096];
     ssize_t got = 1;
+    bool killed;
     int fd;
     const int pid = child_start(t, "work", t->url, &fd);
 
@@ -147,12 +148,12 @@ static void kill_after(struct test *t, struct book *book, size_t lines)
         got = read(fd, bytes, sizeof bytes);
         note(book, bytes, got > 0 ? (size_t)got : 0);
     }
-    child_kill(pid);
+    killed = child_kill(pid);
     while ((got = read(fd, bytes, sizeof bytes)) > 0)
         note(book, bytes, (size_t)got);
     (void)close(fd);
     book->part_used = 0;
-    if (book->count < until)
+    if (book->count < until || !killed)
         FAIL(t, "the child ended by itself after %zu promises", book->count + lines - until);
 }
 
@@ -252,6 +253,7 @@ static void die_at(struct test *t, struct book *book, const char *name, unsigned
     char bytes[4096];
     struct pollfd poll_fd = {.events = POLLIN};
     ssize_t got = 1;
+    bool killed;
     int pid;
 
     (void)snprintf(role, sizeof role, "die:%s:%u", name, n);
@@ -260,11 +262,13 @@ static void die_at(struct test *t, struct book *book, const char *name, unsigned
         got = read(poll_fd.fd, bytes, sizeof bytes);
         note(book, bytes, got > 0 ? (size_t)got : 0);
     }
-    child_kill(pid);
+    killed = child_kill(pid);
     (void)close(poll_fd.fd);
     book->part_used = 0;
     if (got != 0)
         FAIL(t, "'%s' is not passed %u times", name, n);
+    if (!killed)
+        FAIL(t, "the child did not come to '%s': it ended in another way", name);
 }
 
 static void die_everywhere(struct test *t)

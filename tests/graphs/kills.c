@@ -85,7 +85,7 @@ static void hire(struct crew *crew, size_t at)
 
 static void dismiss(struct crew *crew, size_t at)
 {
-    child_kill(crew->hands[at].pid);
+    (void)child_kill(crew->hands[at].pid);
     (void)close(crew->hands[at].fd);
     crew->hands[at].pid = 0;
 }

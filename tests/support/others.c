@@ -158,13 +158,14 @@ int child_start(struct test *t, const char *role, const char *url, int *ret_fd)
     return (int)pid;
 }
 
-void child_kill(int pid)
+bool child_kill(int pid)
 {
-    int status;
+    int status = 0;
 
     if (pid <= 0)
-        return;
+        return false;
     (void)kill((pid_t)pid, SIGKILL);
     while (waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
         ;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }

@@ -36,7 +36,7 @@ void server_start(struct test *t);
 /* This program once more, as `--child ROLE URL FD`; whatever it writes to FD can be read from
  * *ret_fd. Returns its process id. */
 int child_start(struct test *t, const char *role, const char *url, int *ret_fd);
-/* Kills it if it still lives, and waits for its end. */
-void child_kill(int pid);
+/* Kills it if it still lives, and waits for its end. False: it has ended in another way before. */
+bool child_kill(int pid);
 
 #endif
