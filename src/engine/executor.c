@@ -373,6 +373,8 @@ static void saved(struct ff_executor *executor)
 {
     if (executor->call.outcome == FF_CALLED_UNKNOWN && FF_MUTANT(unknown_run_again)) {
         executor->stage = FF_EXECUTOR_IDLE;
+        ff_engine_batch_ended(executor->engine, &executor->batch, false);
+        (void)ff_assume_failed(executor->engine, &executor->batch);
         ff_executor_again(executor, false, executor->batch.reruns + 1);
     } else if (executor->call.outcome == FF_CALLED_UNKNOWN) {
         ff_executor_note_loss(executor);

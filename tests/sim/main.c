@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +29,8 @@
 #define JOBS_MAX      16
 #define SEEDS_FOR_ALL 200 /* from so many seeds on everything must have been met */
 #define TWICE_EVERY   100
-#define SQLITE_EVERY  5 /* such seeds go over SQLite as well */
+#define SQLITE_EVERY  5  /* such seeds go over SQLite as well */
+#define SEED_CPU_S    60 /* most take a tenth of a second, also with sanitizers */
 
 struct options {
     struct sim_config one;
@@ -81,9 +84,11 @@ static void tell(int fd, const struct report *report)
 static void run_seed(const struct options *options, int fd, uint64_t seed, bool sqlite)
 {
     const struct sim_config config = config_of(options, seed, sqlite);
+    const struct itimerval patience = {.it_value.tv_sec = SEED_CPU_S};
     struct report report = {.seed = seed, .sqlite = sqlite, .begins = true};
 
     tell(fd, &report);
+    (void)setitimer(ITIMER_PROF, &patience, NULL); /* ends the process: an endless loop is a bug */
     report.begins = false;
     sim_run(&config, &report.result);
     if (seed % TWICE_EVERY == 0 && !sqlite) {
@@ -187,9 +192,12 @@ static void ended(struct crew *crew, struct hand *hand)
     hand->pid = 0;
     if (!hand->busy)
         return;
-    (void)snprintf(why, sizeof why, "the process ended with %s %d",
-                   WIFSIGNALED(status) ? "signal" : "status",
-                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+        (void)snprintf(why, sizeof why, "no end after %d s of CPU", SEED_CPU_S);
+    else
+        (void)snprintf(why, sizeof why, "the process ended with %s %d",
+                       WIFSIGNALED(status) ? "signal" : "status",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     say_failed(crew, hand->next, hand->sqlite, why);
     launch(crew, hand, hand->next + (uint64_t)crew->options->jobs);
 }
