@@ -48,6 +48,25 @@ FF_CONFORMANCE(store_share, renewals_build_on_each_other)
     EXPECT_INT(t, held.expires_at_ms, t->answer.lease_expires_at_ms);
 }
 
+/* A client keeps rows of what it has handed out in mind. Others have moved on: a word is not refused
+ * by what it remembers. */
+FF_CONFORMANCE(store_share, nobody_is_refused_by_what_a_client_remembers)
+{
+    struct ff_client *const first = t->client;
+    struct ff_client *const second = another_client(t, NULL);
+    const struct held old = given_claimed(t);
+    struct held held;
+
+    t->client = second;
+    EXPECT_OK(t, when_revoked(t, old.id));
+    held = given_claimed_next(t);
+    EXPECT_TEXT(t, old.id, held.id);
+    t->client = first;
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_STATUS(t, FF_STALE_LEASE, when_completed(t, &old, "2"));
+    EXPECT_STATE(t, old.id, "completed");
+}
+
 FF_CONFORMANCE(store_share, closing_one_leaves_the_other)
 {
     struct ff_client *other = another_client(t, NULL);

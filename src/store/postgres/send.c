@@ -320,7 +320,8 @@ void ff_pg_send_read(struct ff_pg_session *s)
 
 void ff_pg_send_settle(struct ff_pg_session *s)
 {
-    const struct ff_in_log_settle in = {.forced = 0, .known_id = atomic_load(s->seen_id)};
+    const struct ff_in_log_settle in = {
+        .known_id = FF_MUTANT(known_ids_forgotten) ? 0 : atomic_load(s->seen_id)};
     struct ff_value values[FF_SQL_LOG_SETTLE_PARAMS];
 
     ff_in_log_settle_values(&in, values);
