@@ -48,8 +48,8 @@ FF_CONFORMANCE(store_share, renewals_build_on_each_other)
     EXPECT_INT(t, held.expires_at_ms, t->answer.lease_expires_at_ms);
 }
 
-/* A client keeps rows of what it has handed out in mind. Others have moved on: a word is not refused
- * by what it remembers. */
+/* A client keeps rows of what it has handed out in mind. Others have moved on: a word is not
+ * refused by what it remembers. */
 FF_CONFORMANCE(store_share, nobody_is_refused_by_what_a_client_remembers)
 {
     struct ff_client *const first = t->client;
