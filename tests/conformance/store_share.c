@@ -67,6 +67,22 @@ FF_CONFORMANCE(store_share, nobody_is_refused_by_what_a_client_remembers)
     EXPECT_STATE(t, old.id, "completed");
 }
 
+/* Nor is it believed: in memory the old owner still has its lease. */
+FF_CONFORMANCE(store_share, nobody_is_believed_by_what_a_client_remembers)
+{
+    struct ff_client *const first = t->client;
+    struct ff_client *const second = another_client(t, NULL);
+    const struct held old = given_claimed(t);
+    struct held held;
+
+    t->client = second;
+    EXPECT_OK(t, when_revoked(t, old.id));
+    held = given_claimed_next(t);
+    t->client = first;
+    EXPECT_STATUS(t, FF_LEASE_REVOKED, when_renewed(t, &old, 0)); /* an end meets its attempt */
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+}
+
 FF_CONFORMANCE(store_share, closing_one_leaves_the_other)
 {
     struct ff_client *other = another_client(t, NULL);
