@@ -27,7 +27,7 @@
 #define SEEDS_FULL    1000
 #define OPS_DEFAULT   1000
 #define JOBS_MAX      16
-#define SEEDS_FOR_ALL 200 /* from so many seeds on everything must have been met */
+#define SEEDS_FOR_ALL SEEDS_DEFAULT /* from so many seeds on everything must have been met */
 #define TWICE_EVERY   100
 #define SQLITE_EVERY  5  /* such seeds go over SQLite as well */
 #define SEED_CPU_S    60 /* most take a tenth of a second, also with sanitizers */
