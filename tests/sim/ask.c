@@ -37,6 +37,15 @@ static void tell(struct sim *sim, struct ask *ask)
         ask->actor->hear(sim, ask->actor, ask);
 }
 
+/* Its node has died: the caller hears that, and no more. */
+static void lose(struct sim *sim, struct ask *ask)
+{
+    ask->left = true;
+    ask->status = FF_OUTCOME_UNKNOWN;
+    book_settle(sim, ask, KNOWN_MAYBE);
+    tell(sim, ask);
+}
+
 static void done(struct ff_job *job, void *ctx)
 {
     struct ask *const ask = ctx;
@@ -50,6 +59,8 @@ static void done(struct ff_job *job, void *ctx)
         book_answer(sim, ask, job);
         if (!ask->left)
             tell(sim, ask);
+    } else if (!ask->left) { /* another executor ended it in the step in which this node dies */
+        lose(sim, ask);
     }
     ff_job_free(job);
 }
@@ -59,12 +70,8 @@ void ask_node_died(struct sim *sim, struct node *node)
     for (size_t i = 0; i < sim->asks_out.len; i++) {
         struct ask *const ask = sim->asks_out.items[i];
 
-        if (ask->node != node || ask->left)
-            continue;
-        ask->left = true;
-        ask->status = FF_OUTCOME_UNKNOWN;
-        book_settle(sim, ask, KNOWN_MAYBE);
-        tell(sim, ask);
+        if (ask->node == node && !ask->left)
+            lose(sim, ask);
     }
 }
 
