@@ -38,8 +38,8 @@ struct tap_session {
     struct ff_session base;
     struct ff_session *inner;
     struct tap_store *store;
-    struct model_tx *shadow; /* of the save under way */
-    int64_t loaded_ms;
+    struct model_tx *shadow;      /* of the save under way */
+    int64_t loaded_ms, loaded_us; /* by the store's clock, and by the simulator's */
     bool done;
 };
 
@@ -131,6 +131,7 @@ static void settle(struct tap_session *s, const struct ff_call *call)
     sim_say(sim, "call kind %d outcome %d %s", (int)call->kind, (int)call->outcome, call->sqlstate);
     if (call->kind == FF_CALL_LOAD && call->outcome == FF_CALLED_OK) {
         s->loaded_ms = call->now_ms;
+        s->loaded_us = sim->now_us;
         compare_load(sim, call);
     }
     if (s->shadow && call->outcome == FF_CALLED_OK)
@@ -145,8 +146,10 @@ static void session_start(struct ff_session *base, struct ff_call *call)
     struct tap_session *const s = session_of(base);
 
     s->done = false;
-    if (call->kind == FF_CALL_SAVE)
+    if (call->kind == FF_CALL_SAVE) {
         s->shadow = model_shadow_begin(s->store->sim->model, call->rows, s->loaded_ms);
+        s->shadow->begun_us = s->loaded_us;
+    }
     s->inner->ops->start(s->inner, call);
     /* SQLite has done it by now: whatever becomes of the process, it has happened. */
     if (s->inner->ops->finish(s->inner, call))
