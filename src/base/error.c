@@ -45,6 +45,21 @@ static void copy_cut(char *out, size_t out_bytes, const char *text)
         trim_partial_character(out);
 }
 
+/* Whoever reads an error must be able to write it as JSON: what a client sent, or a precision in
+ * the format that cut a character, may have left bytes that are no UTF-8. */
+static void make_utf8(char *text)
+{
+    const struct ff_str all = ff_str_of(text);
+
+    for (size_t at = 0; at < all.len;) {
+        const size_t step = ff_str_utf8_step(ff_str_slice(all, at, SIZE_MAX));
+
+        if (!step)
+            text[at] = '?';
+        at += step ? step : 1;
+    }
+}
+
 FF_PRINTF(4, 0)
 static void fill(struct ff_error *reterr, ff_status status, const char *field, const char *fmt,
                  va_list args)
@@ -58,6 +73,8 @@ static void fill(struct ff_error *reterr, ff_status status, const char *field, c
         trim_partial_character(error.message);
     if (field)
         copy_cut(error.field, sizeof error.field, field);
+    make_utf8(error.message);
+    make_utf8(error.field);
     *reterr = error;
 }
 

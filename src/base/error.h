@@ -5,7 +5,7 @@
  * The error belongs to the caller; nothing is kept in objects or in thread-local state. The list
  * of statuses is in flowfabric/status.h. Messages: lower case, no full stop, what failed before
  * what it concerned, names in single quotes. Texts that do not fit are cut, never on half a UTF-8
- * character.
+ * character, and bytes that are no UTF-8 become '?': every error can be written as JSON.
  * Tests: tests/unit/test_error.c. */
 #ifndef FF_BASE_ERROR_H
 #define FF_BASE_ERROR_H

@@ -400,6 +400,24 @@ class Hostile(unittest.TestCase):
                         while answer:
                             answer = one.recv(65536)
 
+    def test_what_is_no_text_is_refused_in_text(self):
+        """Bytes that are no UTF-8, and characters that a message would cut in two."""
+        long = "a" + "%C3%A9" * 100
+        with Server(args=["--log-level", "warn"]) as server:
+            for line, host, status in ((b"GET /\xff\xfe", b"localhost", b"404"),
+                                       (b"GET /livez", b"\xff", b"421"),
+                                       (b"G\xff /livez", b"localhost", b"405"),
+                                       (f"GET /v1/lanes?{long}=1".encode(), b"localhost", b"400"),
+                                       (f"GET /v1/executions?state={long}".encode(), b"localhost",
+                                        b"400"),
+                                       (f"GET /v1/events?kinds={long}".encode(), b"localhost",
+                                        b"400")):
+                with self.connect(server) as one:
+                    one.sendall(line + b" HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+                    answer = one.recv(65536)
+                    self.assertEqual(status, answer.split(b" ")[1], (line, answer))
+                    self.assertIn(b"application/problem+json", answer)
+
     def test_listening_everywhere_names_are_still_checked(self):
         tokens = f"a {ADMIN} admin\n"
         server = Server(tokens=tokens, listen="0.0.0.0:0")

@@ -68,6 +68,16 @@ static void test_error__a_cut_never_splits_a_character(void **state FF_UNUSED)
     }
 }
 
+static void test_error__texts_are_utf8(void **state FF_UNUSED)
+{
+    struct ff_error error;
+
+    (void)ff_fail_field(&error, FF_INVALID, "a\xff", "no '%.3s', '%s'", "xy\xe2\x82\xac",
+                        "\xc3\xa9\x80");
+    assert_string_equal("no 'xy?', '\xc3\xa9?'", error.message);
+    assert_string_equal("a?", error.field);
+}
+
 static void test_error__may_be_wrapped_in_itself(void **state FF_UNUSED)
 {
     struct ff_error error;
@@ -87,6 +97,7 @@ int main(void)
         cmocka_unit_test(test_error__nobody_listening_is_fine),
         cmocka_unit_test(test_error__long_texts_are_cut),
         cmocka_unit_test(test_error__a_cut_never_splits_a_character),
+        cmocka_unit_test(test_error__texts_are_utf8),
         cmocka_unit_test(test_error__may_be_wrapped_in_itself),
     };
 
