@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "api/async.h"
@@ -174,6 +175,15 @@ static void allow_body(struct ff_request *request)
     ff_link_allow(request->server, request->conn, ff_max_i64(all_ms - passed_ms, 0));
 }
 
+/* Who asks before it sends (curl does, above 1 MiB) is told at once and need not send in vain. */
+static bool asks_first(const struct ff_request *request)
+{
+    const char *const expect =
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
+
+    return expect && strcasecmp(expect, "100-continue") == 0;
+}
+
 enum MHD_Result ff_request_data(struct ff_request *request, const char *method, const char *data,
                                 size_t *data_bytes)
 {
@@ -184,6 +194,10 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
         request->body_since_mono_ms = ff_server_mono_ms(request->server);
         allow_body(request);
         ff_request_admit(request);
+        if (request->response && !request->closes && asks_first(request)) {
+            request->closes = true;
+            ff_answer_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
+        }
         /* Where a body ends that cannot be trusted is not known: nobody waits for that. */
         return request->closes ? send_answer(request) : MHD_YES;
     case FF_REQUEST_BODY:

@@ -331,6 +331,23 @@ class Hostile(unittest.TestCase):
                 http.close()
             self.assertEqual(431, http.get("/livez?x=" + "x" * 3000).status)
 
+    def test_who_asks_before_sending_is_told_at_once(self):
+        """However large: nothing of the body is sent, and there is no 100 Continue."""
+        head = (b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+                b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n")
+        with Server(args=["--log-level", "warn"]) as server:
+            for type_, bytes_, status in ((b"application/json", 10 ** 12, b"413"),
+                                          (b"text/plain", 13, b"415")):
+                text = self.all_of(server, head % (type_, bytes_))
+                self.assertEqual(status, text.split(b" ")[1], text)
+                self.assertIn(b"Connection: close", text)
+                self.assertIn(b"application/problem+json", text)
+            with self.connect(server) as one:
+                one.sendall(head % (b"application/json", 13))
+                self.assertEqual(b"100", one.recv(65536).split(b" ")[1])
+                one.sendall(b'{"kind": "k"}')
+                self.assertEqual(b"201", one.recv(65536).split(b" ")[1])
+
     def test_nested_too_deep_is_too_large(self):
         with Server(args=["--log-level", "warn"]) as server:
             http = server.client()
