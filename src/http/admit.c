@@ -252,6 +252,15 @@ void ff_request_admit(struct ff_request *request)
 /* ---- reading, on a pool -----------------------------------------------------------------------
  */
 
+/* "?verbose" alone says yes. */
+static bool query_bool(const char *text, json_t **ret)
+{
+    const bool is_yes = !*text || strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+
+    *ret = json_boolean(is_yes);
+    return is_yes || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+}
+
 /* A member of the query as the JSON its field wants; false: it cannot be one. */
 static bool query_value(const struct ff_field *field, const char *text, json_t **ret)
 {
@@ -260,7 +269,7 @@ static bool query_value(const struct ff_field *field, const char *text, json_t *
     if (field->kind == FF_FIELD_TEXT)
         *ret = json_string(text);
     else if (field->kind == FF_FIELD_BOOL)
-        *ret = json_boolean(!*text || strcmp(text, "true") == 0 || strcmp(text, "1") == 0);
+        return query_bool(text, ret);
     else if (ff_str_to_i64(ff_str_of(text), &number))
         *ret = json_integer(number);
     else
@@ -298,7 +307,8 @@ static bool parse_pair(struct ff_request *request, struct ff_str pair)
     if (!*value && field->kind != FF_FIELD_BOOL)
         return true; /* "?lane=" is as if it were not there */
     if (!query_value(field, value, &json))
-        return !ff_answer_fail(request, FF_INVALID, name, "%.64s must be an integer", name);
+        return !ff_answer_fail(request, FF_INVALID, name, "%.64s must be %s", name,
+                               field->kind == FF_FIELD_BOOL ? "true or false" : "an integer");
     if (json_object_set_new(request->query, name, json) != 0)
         return !ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the query");
     return true;

@@ -143,6 +143,10 @@ class Walk(unittest.TestCase):
                         self.refused(self.http.call(method, f"{url}?{name}={value}"), path, name,
                                      value)
                     self.refused(self.http.call(method, f"{url}?{name}=1&{name}=2"), path, name)
+                elif kind == "boolean":
+                    for value in ("yes", "2", "truefalse"):
+                        self.refused(self.http.call(method, f"{url}?{name}={value}"), path, name,
+                                     value)
 
     # -- answers ----------------------------------------------------------------------------------
 
