@@ -23,28 +23,36 @@
 /* ---- the request with its defaults filled in --------------------------------------------------
  */
 
-static json_t *normal_object(const struct ff_shape *shape, const json_t *json);
+/* `ns` is the namespace that is meant where none is named. */
+static json_t *normal_object(const struct ff_shape *shape, const json_t *json, const char *ns);
 
-static json_t *normal_array(const struct ff_shape *shape, const json_t *json)
+static json_t *normal_array(const struct ff_shape *shape, const json_t *json, const char *ns)
 {
     json_t *const array = json_array();
 
     for (size_t i = 0; i < json_array_size(json); i++)
-        (void)json_array_append_new(array, normal_object(shape, json_array_get(json, i)));
+        (void)json_array_append_new(array, normal_object(shape, json_array_get(json, i), ns));
     return array;
 }
 
-static json_t *normal_value(const struct ff_field *field, json_t *value)
+static json_t *normal_value(const struct ff_field *field, json_t *value, const char *ns)
 {
     if (field->shape && json_is_object(value))
-        return normal_object(field->shape, value);
+        return normal_object(field->shape, value, ns);
     if (field->shape && json_is_array(value))
-        return normal_array(field->shape, value);
+        return normal_array(field->shape, value, ns);
     return json_incref(value);
 }
 
+static json_t *standard_value(const struct ff_field *field, const char *ns)
+{
+    if (strcmp(field->name, "namespace") == 0)
+        return json_string(ns);
+    return json_loads(field->standard, JSON_DECODE_ANY, NULL);
+}
+
 /* Defaults that are said and defaults that are not are the same request; so is null. */
-static json_t *normal_object(const struct ff_shape *shape, const json_t *json)
+static json_t *normal_object(const struct ff_shape *shape, const json_t *json, const char *ns)
 {
     json_t *const object = json_object();
 
@@ -57,10 +65,9 @@ static json_t *normal_object(const struct ff_shape *shape, const json_t *json)
         json_t *const value = json_object_get(json, field->name);
 
         if (value && !json_is_null(value))
-            (void)json_object_set_new(object, field->name, normal_value(field, value));
+            (void)json_object_set_new(object, field->name, normal_value(field, value, ns));
         else if (field->standard)
-            (void)json_object_set_new(object, field->name,
-                                      json_loads(field->standard, JSON_DECODE_ANY, NULL));
+            (void)json_object_set_new(object, field->name, standard_value(field, ns));
     }
     return object;
 }
@@ -98,6 +105,8 @@ bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_i
         MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Idempotency-Key"));
     const bool is_bulk = route->bulk && ff_reader_has(request->body, "executions");
     const struct ff_shape *const shape = is_bulk ? route->bulk : route->body;
+    const struct ff_token *const token = request->token;
+    const char *const home = token && token->namespace_count ? token->namespaces[0] : "default";
     struct ff_error error;
 
     *ret_has = key.ptr && route->flags & FF_ROUTE_KEYED;
@@ -106,12 +115,12 @@ bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_i
     if (!key.len || key.len > FF_KEY_BYTES_MAX || !ff_str_is_printable_ascii(key))
         return !ff_answer_fail(request, FF_INVALID, "Idempotency-Key",
                                "a key has 1 to %d printable characters", FF_KEY_BYTES_MAX);
-    json_t *const body = normal_object(shape, request->body);
-    const char *const ns = json_string_value(json_object_get(body, "namespace"));
+    json_t *const body = normal_object(shape, request->body, home);
+    const char *const named = json_string_value(json_object_get(body, "namespace"));
+    const char *const ns = named ? named : is_bulk ? home : "-"; /* a bulk call names none itself */
     *ret = (struct ff_reply_in){.key = key, .keep_ms = FF_HTTP_REPLY_KEEP_MS};
     ret->scope =
-        ff_arena_printf(&request->arena, "%s/%s/%s", request->token ? request->token->name : "-",
-                        ns ? ns : "-", route->name);
+        ff_arena_printf(&request->arena, "%s/%s/%s", token ? token->name : "-", ns, route->name);
     ff_status status = ff_arena_check(&request->arena, &error);
     if (status == FF_OK)
         status = hash_of(request, body, ret->hash, &error);

@@ -75,6 +75,20 @@ class Tokens(unittest.TestCase):
             "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
         self.assertEqual({"acme"}, {t["namespace"] for t in claimed})
 
+    def test_a_key_knows_the_namespace_that_is_meant(self):
+        tenant = self.server.client(TENANT)
+        one, flow = {"kind": "k", "lane": "keyed"}, {"nodes": [{"name": "a", "kind": "k"}]}
+        here = {"namespace": "acme"}
+        for path, body, again in (("/v1/executions", one, {**one, **here}),
+                                  ("/v1/executions", {"executions": [one]},
+                                   {"executions": [{**one, **here}]}),
+                                  ("/v1/flows", flow, {**flow, **here})):
+            key = {"Idempotency-Key": f"here-{len(str(body))}"}
+            first = tenant.post(path, body, headers=key)
+            second = tenant.post(path, again, headers=key)
+            self.assertEqual((first.status, first.body, "true"),
+                             (second.status, second.body, second.headers["Idempotent-Replay"]))
+
     def test_a_task_outside_is_not_there(self):
         admin, worker = self.server.client(ADMIN), self.server.client(WORKER)
         claim = {"worker_instance_id": "shared-1", "lanes": ["fence"], "request_id": "r-1",

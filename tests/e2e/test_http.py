@@ -114,6 +114,8 @@ class Http(unittest.TestCase):
         self.assertEqual(3, len({r["execution_id"] for r in made.json["results"][:3]}))
         self.problem(self.http.post("/v1/executions", {"executions": items[:2]},
                                     headers={"Idempotency-Key": self.lane}), 422, "key_reused")
+        self.problem(self.http.post("/v1/executions", items[0],
+                                    headers={"Idempotency-Key": self.lane}), 422, "key_reused")
         where = {"filter": {"lane": self.lane}, "reason": "r"}
         done = self.keyed("/v1/executions:cancel", where, self.lane)
         self.assertEqual((3, 3), (done.json["matched"], done.json["done"]))
