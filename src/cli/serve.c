@@ -233,13 +233,14 @@ static int stop(struct ff_cli *cli, struct ff_server *server, int64_t grace_ms)
     return left ? ff_status_exit(FF_TIMEOUT) : FF_EXIT_OK;
 }
 
-/* The URL of the store as it may be logged: without a user, a password or parameters. */
+/* The URL of the store as it may be logged: without a user, a password or parameters. As libpq
+ * reads it, a user ends with the first '@' before any '/'; others belong to parameters. */
 static struct ff_str store_name(struct ff_cli *cli, const char *url)
 {
     const char *const scheme = strstr(url, "://");
     const char *const host = scheme ? scheme + 3 : url;
-    const char *const at = scheme ? strrchr(host, '@') : NULL;
-    const char *const rest = at ? at + 1 : host;
+    const char *const end = host + strcspn(host, "@/");
+    const char *const rest = *end == '@' ? end + 1 : host;
 
     if (!scheme)
         return ff_str_of(url);

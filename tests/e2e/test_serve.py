@@ -154,6 +154,9 @@ class Log(unittest.TestCase):
         with Server(store=url) as server:
             self.assertRegex(server.log(), r"serving url=http://[0-9.:]+ store=postgres://\S* ")
             self.assertNotIn("secret", server.log())
+        with Server(store=postgres_url() + "&password=a@very-secret") as server:
+            self.assertRegex(server.log(), r"serving url=http://[0-9.:]+ store=postgres://\S* ")
+            self.assertNotIn("secret", server.log())
 
     def test_claims_without_work_are_not_worth_a_line(self):
         with Server() as server:
