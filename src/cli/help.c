@@ -59,8 +59,10 @@ static void print_options(FILE *out, const ff_opt *list)
 
 static void print_verb(FILE *out, const struct ff_verb *verb)
 {
-    (void)fprintf(out, "usage: ff %s%s%s [options]\n\n", verb->name, verb->args[0] ? " " : "",
-                  verb->args);
+    const bool ends_options = strncmp(verb->args, "--", 2) == 0; /* they come before it */
+
+    (void)fprintf(out, "usage: ff %s%s%s%s%s\n\n", verb->name, ends_options ? " [options]" : "",
+                  verb->args[0] ? " " : "", verb->args, ends_options ? "" : " [options]");
     (void)fprintf(out, "%s\n", verb->summary);
     if (verb->text[0]) {
         (void)fputc('\n', out);

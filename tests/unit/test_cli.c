@@ -89,6 +89,15 @@ static void test_cli__usage_errors_are_one_line(void **state FF_UNUSED)
     }
 }
 
+static void test_cli__usage_says_where_options_go(void **state FF_UNUSED)
+{
+    FF_AUTO(run_done) struct run worker = RUN("worker", "--help");
+    FF_AUTO(run_done) struct run show = RUN("show", "--help");
+
+    assert_non_null(strstr(worker.out, "usage: ff worker [options] -- CMD [ARG...]\n"));
+    assert_non_null(strstr(show.out, "usage: ff show ID [options]\n"));
+}
+
 static void test_cli__every_verb_has_help(void **state FF_UNUSED)
 {
     for (size_t i = 0; i < ff_verb_count; i++) {
@@ -189,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli__usage_errors_are_one_line),
+        cmocka_unit_test(test_cli__usage_says_where_options_go),
         cmocka_unit_test(test_cli__every_verb_has_help),
         cmocka_unit_test(test_cli__version_and_help_need_no_store),
         cmocka_unit_test(test_cli__completion_knows_every_verb),
