@@ -95,6 +95,19 @@ static void tell_upstream(struct environment *env, const struct ff_task *task)
 
 #define OWN_VARIABLES 20
 
+/* Options of the worker are not the command's; what ff needs to reach the same server is. */
+static bool is_passed_on(const char *item)
+{
+    static const char *const kept[] = {"FF_TOKEN=", "FF_TLS_CA="};
+
+    if (strncmp(item, "FF_", 3) != 0)
+        return true;
+    for (size_t i = 0; i < FF_ARRAY_LEN(kept); i++)
+        if (strncmp(item, kept[i], strlen(kept[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool environment_make(struct environment *env, struct ff_cli *cli,
                              const struct ff_task *task)
 {
@@ -105,7 +118,7 @@ static bool environment_make(struct environment *env, struct ff_cli *cli,
     ff_arena_init(&env->arena, 65536, 16 * ENVIRONMENT_BYTES);
     env->items = ff_arena_array(&env->arena, have + OWN_VARIABLES + 1, sizeof *env->items);
     for (size_t i = 0; env->items && i < have; i++) {
-        if (strncmp(environ[i], "FF_", 3) != 0 || !strncmp(environ[i], "FF_TOKEN=", 9))
+        if (is_passed_on(environ[i]))
             env->items[env->count++] = environ[i];
     }
     tell(env, ff_cli_server(cli) ? "FF_SERVER" : "FF_STORE",

@@ -94,6 +94,14 @@ class Worker:
         out = self.stop(worker)
         self.assertEqual(f"{one} attempt 0: exit status 0\n", out)
 
+    def test_the_command_may_use_the_same_server(self):
+        """What ff needs to reach it is passed on; the rest of FF_* belongs to the worker."""
+        one = self.submit()
+        self.env.update(FF_TOKEN="t-0123456789abcdef", FF_TLS_CA="/ca.pem", FF_LISTEN="x")
+        self.worker(script='printf "%s %s %s." "$FF_TOKEN" "$FF_TLS_CA" "$FF_LISTEN"')
+        self.until_state(one, "completed")
+        self.assertEqual(b"t-0123456789abcdef /ca.pem .", self.result(one))
+
     def test_output_that_is_no_json(self):
         text = self.submit()
         self.worker(script='printf "a\\nb\\n"')
