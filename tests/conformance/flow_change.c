@@ -112,6 +112,50 @@ FF_CONFORMANCE(flow_change, growing_while_the_upstream_ends)
     expect_reconcilers_idle(t);
 }
 
+#define MANY 40 /* above 32 nodes a graph is a large job, and may stand before a worker's word */
+
+static void grow_much_or_end(struct test *t, size_t index, void *ctx)
+{
+    struct race *const race = ctx;
+    char text[MANY * 12];
+    size_t len = 0;
+
+    if (index == 0) {
+        EXPECT_OK(t, when_completed(t, &race->held, "1"));
+        return;
+    }
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "n%02d ", i);
+    len += (size_t)snprintf(text + len, sizeof text - len, "|");
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, " a>n%02d", i);
+    EXPECT_OK(t, when_grown(t, &race->flow, text, NULL));
+}
+
+static size_t blocked_nodes(struct test *t, const struct flow *flow)
+{
+    const struct ff_flow_info *const info = look_flow(t, flow);
+    size_t count = 0;
+
+    for (size_t i = 0; i < info->node_info_count; i++)
+        count += strcmp(info->nodes[i].public_state, "waiting_children") == 0;
+    return count;
+}
+
+/* A grow and the end of its upstream, perhaps in one batch: the edges a completion has read are
+ * those of before the batch. */
+FF_CONFORMANCE(flow_change, growing_much_while_the_upstream_ends)
+{
+    struct race *const race = keep(t, sizeof *race);
+
+    race->flow = given_flow(t, "a z | ");
+    race->held = given_node(t, &race->flow, "a");
+    in_threads(t, 2, grow_much_or_end, race);
+    WAIT_UNTIL(t, look_flow(t, &race->flow)->ended_count == 1);
+    WAIT_UNTIL(t, blocked_nodes(t, &race->flow) == 0);
+    expect_reconcilers_idle(t);
+}
+
 /* --- cancelling --- */
 
 /* X03, F32, F33 */

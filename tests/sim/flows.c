@@ -184,6 +184,8 @@ struct ask *ask_flow(struct sim *sim, struct actor *actor, struct word *word)
     else
         ask->job->in = cancel_in(sim, word, arena);
     assert(ask->job->in);
+    /* As graphs of many nodes are: such jobs stand before the words of workers. */
+    ask->job->large = sim_below(sim, STREAM_WORK, 2) == 0;
     return ask_send(sim, ask, 0);
 }
 

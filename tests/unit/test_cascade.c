@@ -74,16 +74,26 @@ static void test_cascade__fan_in_waits_for_all(void **state)
     assert_int_equal(world_member(&w, flow, "d")->state, FF_STATE_READY_FIRST);
 }
 
-/* A completion has looked at its edges: what its hop knows then. */
-static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop)
+/* A completion has looked at its edges, and its batch has changed the member so often: what its hop
+ * knows then. */
+static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop, int changes)
 {
-    struct ff_dispatch_in in = {.hop = {{1, {{7}}}, hop->generation, FF_HOP_COMPLETION}};
+    struct ff_dispatch_in in = {
+        .hop = {{hop->partition_key, hop->execution_id}, hop->generation, FF_HOP_COMPLETION}};
+    struct ff_execution *member;
     struct ff_settings settings;
     struct ff_rowset rows;
     struct ff_work work = {.rows = &rows, .arena = &w.arena, .settings = &settings};
 
     ff_settings_default(&settings);
     ff_rowset_init(&rows, &w.arena);
+    member = ff_rowset_row_new(&rows, FF_TABLE_EXECUTION);
+    member->partition_key = hop->partition_key;
+    member->execution_id = hop->execution_id;
+    member->version = 3;
+    ff_rowset_put(&rows, FF_TABLE_EXECUTION, member, true);
+    ff_work_edit(&work, member);
+    member->version += changes;
     ff_hop_need_edges(&work, in.hop.id);
     for (struct ff_scan *scan = rows.scans; scan; scan = scan->next) {
         scan->loaded = true;
@@ -108,14 +118,18 @@ static void test_cascade__a_completion_tells_its_hop_where_to_go(void **state)
 
     (void)state;
     ff_row_init(FF_TABLE_OUTBOX, &hop);
-    in = learned(2, &hop);
+    hop.partition_key = 1;
+    hop.execution_id.b[0] = 7;
+    in = learned(2, &hop, 1);
     assert_true(in.known && in.last_page);
     assert_int_equal(in.count, 2);
     assert_int_equal(in.downstreams[1].b[0], 2);
-    in = learned(FF_HOP_EDGES_FIRST, &hop); /* perhaps there are more */
+    in = learned(FF_HOP_EDGES_FIRST, &hop, 1); /* perhaps there are more */
     assert_true(!in.known && in.wide);
+    in = learned(2, &hop, 2); /* a grow of the same batch may have added an edge since */
+    assert_false(in.known);
     hop.generation = 1; /* perhaps it is being reopened */
-    in = learned(2, &hop);
+    in = learned(2, &hop, 1);
     assert_false(in.known);
 }
 

@@ -236,12 +236,23 @@ void ff_hop_need_edges(struct ff_work *work, struct ff_exec_id id)
     need_edges(work, &first);
 }
 
+/* The end was the only change this batch made to the member. Its edges were read before any op of
+ * the batch was applied: a grow that came before the end has added some since, and touched it. */
+static bool has_only_ended(struct ff_work *work, const struct ff_outbox *hop)
+{
+    const struct ff_exec_id id = {hop->partition_key, hop->execution_id};
+    const struct ff_execution *const member = ff_work_execution(work, id);
+    const struct ff_execution *const before = member ? member->head.before : NULL;
+
+    return before && member->version == before->version + 1;
+}
+
 void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct ff_outbox *hop)
 {
     struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
     struct ff_error error;
 
-    if (hop->generation > 0)
+    if (hop->generation > 0 || (!has_only_ended(work, hop) && !FF_MUTANT(edges_of_before)))
         return;
     page_params(in, params);
     in->edges =
