@@ -102,6 +102,30 @@ WITH_SESSION(save_alone_is_marked)
     CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && a.call.committed);
 }
 
+/* Nothing of a save is on its way before its connection has the settings of batches. Whoever may
+ * not set them is told for certain that nothing was applied. */
+static void refused_settings_save_nothing(void)
+{
+    static const char set_config[] = "EXECUTE ON FUNCTION pg_catalog.set_config(text, text, bool)";
+
+    (void)disturb("CREATE ROLE ff_plain LOGIN");
+    (void)disturb("CREATE SCHEMA %s AUTHORIZATION ff_plain", test_schema());
+    store = store_open("&user=ff_plain");
+    one = session_open(store);
+    batch_init(&a);
+    batch_init(&b);
+    (void)disturb("REVOKE %s FROM PUBLIC", set_config);
+    if (!one || given_execution(1) != FF_CALLED_STOP || strcmp(a.call.sqlstate, "42501") != 0)
+        check_failed(__FILE__, __LINE__, "the settings are refused");
+    else if (stands(1, 1))
+        check_failed(__FILE__, __LINE__, "nothing is saved");
+    (void)disturb("GRANT %s TO PUBLIC", set_config);
+    renew(&a);
+    if (one && (given_execution(2) != FF_CALLED_OK || !stands(2, 1)))
+        check_failed(__FILE__, __LINE__, "it works when they are allowed again");
+    leave();
+}
+
 WITH_SESSION(what_is_true_is_saved)
 {
     CHECK(given_execution(1) == FF_CALLED_OK);
@@ -192,6 +216,7 @@ WITH_SESSION(ids_are_taken_under_the_lock)
 
 const struct test proof_tests[] = {
     {"proof__save_alone_is_marked", save_alone_is_marked},
+    {"proof__refused_settings_save_nothing", refused_settings_save_nothing},
     {"proof__what_is_true_is_saved", what_is_true_is_saved},
     {"proof__what_is_not_true_is_not", what_is_not_true_is_not},
     {"proof__held_row_is_waited_for", held_row_is_waited_for},

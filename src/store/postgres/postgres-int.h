@@ -201,6 +201,7 @@ typedef enum ff_pg_round {
     FF_PG_ROUND_NONE, /* no call under way, or its answer is ready */
     FF_PG_ROUND_DIAL,
     FF_PG_ROUND_SETTLE, /* a new connection: is the log still the same? */
+    FF_PG_ROUND_TUNE,   /* one that has not run a batch yet: its settings */
     FF_PG_ROUND_MAIN,
     FF_PG_ROUND_FLUSH,   /* the changes of a large save go out before its COMMIT */
     FF_PG_ROUND_MISSING, /* absent or busy? */
@@ -223,8 +224,10 @@ struct ff_pg_session {
     unsigned unsupported;     /* kinds of calls whose last one ended with 0A000: a bit for each */
 };
 
-/* Each queues statements without a sync, but for `missing`, `commit` and `confirm`. */
+/* Each queues statements without a sync, but for `tuning`, `missing`, `commit` and `confirm`. */
 void ff_pg_send_own(struct ff_pg_session *session, ff_pg_own own);
+/* False: the connection has the settings of batches. */
+bool ff_pg_send_tuning(struct ff_pg_session *session);
 void ff_pg_send_peek(struct ff_pg_session *session);
 void ff_pg_send_load(struct ff_pg_session *session);
 void ff_pg_send_more(struct ff_pg_session *session);

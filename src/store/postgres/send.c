@@ -84,14 +84,18 @@ static void send_batch_settings(struct ff_pg_session *s, int64_t lock_wait_ms, b
                -1);
 }
 
-/* Before the transaction, since a setting made inside would end with its rollback. */
-static void send_tuning(struct ff_pg_session *s)
+/* Before the transaction, since a setting made inside would end with its rollback; and in a round
+ * of its own: were it to fail in front of a COMMIT, behind a sync of its own, that would still
+ * happen. */
+bool ff_pg_send_tuning(struct ff_pg_session *s)
 {
     if (s->link.config->pooler || s->link.tuned)
-        return;
+        return false;
+    ff_pg_link_begin(&s->link);
     send_batch_settings(s, FF_SAVE_LOCK_MS, false);
     ff_pg_link_sync(&s->link);
     s->link.tuned = true;
+    return true;
 }
 
 /* Inside it: what the connection has not been told for good. */
@@ -284,7 +288,6 @@ static void send_rows(struct ff_pg_session *s, bool locking)
 
 void ff_pg_send_peek(struct ff_pg_session *s)
 {
-    send_tuning(s);
     send_settings(s, FF_SAVE_LOCK_MS);
     forget_all(s->call->rows, false);
     send_rows(s, false);
@@ -338,7 +341,6 @@ static void send_batch(struct ff_pg_session *s, ff_pg_step_kind kind, int block,
 {
     const struct ff_value id = {.type = FF_VALUE_UUID, .as.uuid = s->call->batch_id};
 
-    send_tuning(s);
     ff_pg_send_own(s, FF_PG_BEGIN);
     send_settings(s, lock_wait_ms);
     if (FF_MUTANT(no_batch_marker) && s->call->kind != FF_CALL_RESOLVE)

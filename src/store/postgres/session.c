@@ -4,9 +4,10 @@
  *
  * A call is a sequence of rounds; a round is one pipeline with one sync. Normally there is one; a
  * load that misses keys asks a second time to tell absent from busy; a new connection first asks
- * whether the log is still the same; after an error comes a ROLLBACK. What must stay true: a save
- * is OK only if COMMIT answered COMMIT, and anything but UNKNOWN only if the COMMIT certainly did
- * nothing. Read first: README.md beside it. Tests: tests/store. */
+ * whether the log is still the same, and takes the settings of batches; after an error comes a
+ * ROLLBACK. What must stay true: a save is OK only if COMMIT answered COMMIT, and anything but
+ * UNKNOWN only if the COMMIT certainly did nothing. Read first: README.md beside it.
+ * Tests: tests/store. */
 #include "postgres-int.h"
 
 #include <assert.h>
@@ -189,9 +190,13 @@ static void begin(struct ff_pg_session *s)
 {
     struct ff_call *const call = s->call;
 
-    s->round = FF_PG_ROUND_MAIN;
     s->commit_queued = s->committed = s->hit = false;
     s->sent_bytes = 0;
+    if (call->kind != FF_CALL_READ && ff_pg_send_tuning(s)) {
+        s->round = FF_PG_ROUND_TUNE;
+        return;
+    }
+    s->round = FF_PG_ROUND_MAIN;
     ff_pg_link_begin(&s->link);
     switch (call->kind) {
     case FF_CALL_PEEK:
@@ -273,6 +278,7 @@ static bool advance(struct ff_pg_session *s)
         }
         return false;
     case FF_PG_ROUND_SETTLE:
+    case FF_PG_ROUND_TUNE:
         if (!ff_pg_link_pump(&s->link))
             return false;
         if (s->link.lost || s->link.failure.failed)
