@@ -67,6 +67,7 @@
 #define FF_BUSY_MS_MAX     50
 #define FF_SAVE_LOCK_MS    100     /* a batch waits this long for a key somebody is inserting */
 #define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */
+#define FF_PATIENT_LAST_MS 250     /* with less time left it is answered `busy` */
 #define FF_PATIENT_BG_MS   100     /* the same for background ops ... */
 #define FF_PATIENT_BG_MAX  5       /* ... which are told to come again after so many times */
 #define FF_RERUNS_MAX      3       /* without progress, then the batch is bisected */

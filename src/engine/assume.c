@@ -60,13 +60,14 @@ static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_bat
     return !batch->rows.scans;
 }
 
+/* What we call now goes by a clock that stands still while the machine sleeps. */
 static bool knows_the_time(struct ff_engine *engine)
 {
+    const int64_t boot_ms = ff_clock_boot_ms(&engine->options.clock);
     bool knows;
 
     pthread_mutex_lock(&engine->lock);
-    knows = engine->contact.known &&
-            ff_engine_mono_ms(engine) - engine->contact.last_mono_ms < FF_CONTACT_GAP_MS;
+    knows = engine->contact.known && boot_ms - engine->contact.last_boot_ms < FF_CONTACT_GAP_MS;
     pthread_mutex_unlock(&engine->lock);
     return knows;
 }

@@ -46,6 +46,7 @@ void ff_batch_reset(struct ff_batch *batch)
     batch->ops = 0;
     batch->frees = batch->assumes = batch->unloaded = false;
     batch->reruns = 0;
+    batch->failed = false;
     batch->widened = 0;
     batch->decided = false;
     batch->out_of_memory = false;

@@ -27,6 +27,7 @@ struct ff_batch {
     size_t widened;                 /* see ff_quarantine_widen */
     bool decided;
     uint32_t reruns; /* how often these jobs have been run together in vain */
+    bool failed;     /* a batch with one of them has failed, be it once: nothing goes along */
     bool out_of_memory;
 };
 

@@ -32,6 +32,7 @@ struct ff_contact {
     int64_t steady_since_ms; /* ... and none of more than FF_CONTACT_SHORT_GAP_MS since then */
     int64_t last_ms;
     int64_t last_mono_ms;
+    int64_t last_boot_ms; /* by the clock that also counts while the machine sleeps */
     /* The store's time goes by the fastest answer of late: an answer is as old as its way was long.
      */
     int64_t best_ms;

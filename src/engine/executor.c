@@ -61,17 +61,19 @@ ff_lane_of_work ff_executor_takes(const struct ff_executor *executor)
     return executor->which;
 }
 
-static bool take(struct ff_executor *executor, struct ff_list *jobs, uint32_t *ret_reruns)
+/* Into an empty batch, or rather into `jobs`: they may be too many for it. */
+static bool take(struct ff_executor *executor, struct ff_list *jobs)
 {
+    struct ff_batch *const batch = &executor->batch;
     struct ff_list_node *const node = ff_list_pop_front(&executor->groups);
 
-    *ret_reruns = 0;
     if (node) {
         struct ff_group *const group = ff_list_item(node, struct ff_group, link);
 
         while (!ff_list_empty(&group->jobs))
             ff_list_push_back(jobs, &ff_job_pop(&group->jobs)->link);
-        *ret_reruns = group->reruns;
+        batch->reruns = group->reruns;
+        batch->failed = group->failed;
         ff_free(group);
         return true;
     }
@@ -89,7 +91,8 @@ static int32_t lock_wait_ms(const struct ff_executor *executor)
     job = ff_job_first(&executor->batch.jobs);
     if (job->type->cls == FF_CLASS_BACKGROUND)
         return FF_PATIENT_BG_MS;
-    rest_ms = job->deadline_mono_ms - ff_engine_mono_ms(executor->engine);
+    /* The load may wait so long, the save once more, and its answer must come in time. */
+    rest_ms = (job->deadline_mono_ms - ff_engine_mono_ms(executor->engine)) / 3;
     return (int32_t)ff_max_i64(1, ff_min_i64(rest_ms, FF_PATIENT_MS_MAX));
 }
 
@@ -142,7 +145,18 @@ static void decide(struct ff_executor *executor, int64_t now_ms);
 /* A batch that has failed goes alone, and so does one that waits for a lock. */
 static bool may_take_along(const struct ff_executor *executor)
 {
-    return executor->batch.reruns == 0 && executor->which != FF_TAKE_PATIENT;
+    return !executor->batch.failed && executor->which != FF_TAKE_PATIENT;
+}
+
+/* What did not fit into the batch comes next, in the same order. */
+static void leave_for_next(struct ff_executor *executor, struct ff_list *jobs)
+{
+    const struct ff_batch *const batch = &executor->batch;
+    struct ff_group *const group =
+        ff_list_empty(jobs) ? NULL : ff_executor_group(executor, jobs, SIZE_MAX, batch->reruns);
+
+    if (group)
+        group->failed = batch->failed;
 }
 
 static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono_ms)
@@ -152,7 +166,6 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     struct ff_batch_env env;
     struct ff_capsets capsets;
     struct ff_list jobs;
-    uint32_t reruns;
 
     if (executor->retry_at_mono_ms > ff_engine_mono_ms(engine)) {
         ff_executor_expire_groups(executor);
@@ -160,11 +173,10 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
         return FF_WAITS_TIME;
     }
     ff_list_init(&jobs);
-    if (!take(executor, &jobs, &reruns))
-        return FF_WAITS_WORK;
     ff_batch_reset(batch);
+    if (!take(executor, &jobs))
+        return FF_WAITS_WORK;
     ff_engine_random(engine, batch->id.b, sizeof batch->id.b);
-    batch->reruns = reruns;
     FF_LIST_FOR_EACH(node, &jobs)
     {
         struct ff_job *const job = ff_list_item(node, struct ff_job, link);
@@ -178,8 +190,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     widen(executor);
     if (engine->store->facts.dead_rows)
         ff_lowwater_begin(&engine->lowwater, &batch->rows, env.mono_ms);
-    if (!ff_list_empty(&jobs)) /* did not fit: next, in the same order */
-        (void)ff_executor_group(executor, &jobs, SIZE_MAX, reruns);
+    leave_for_next(executor, &jobs);
     batch->begun_mono_ms = env.mono_ms;
     engine->stats.batches++;
     if (engine->stats.batch_jobs_max < (int64_t)batch->count)

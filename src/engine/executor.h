@@ -28,6 +28,7 @@ struct ff_group {
     struct ff_list jobs;
     size_t count;
     uint32_t reruns;
+    bool failed; /* with a batch: they go alone. False: there was no room for them in one */
 };
 
 struct ff_executor {
@@ -67,7 +68,8 @@ void ff_executor_abort(struct ff_executor *executor);
 
 #define FF_BACKOFF_FIRST_MS 100
 
-/* Up to `count` of the jobs, before everything else. NULL: no memory, and they have been told. */
+/* Up to `count` of the jobs, before everything else; `failed`, unless the caller knows better.
+ * NULL: no memory, and they have been told. */
 struct ff_group *ff_executor_group(struct ff_executor *executor, struct ff_list *jobs, size_t count,
                                    uint32_t reruns);
 /* Jobs that come back into a batch; those whose caller has gone end here. */

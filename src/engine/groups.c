@@ -24,6 +24,7 @@ struct ff_group *ff_executor_group(struct ff_executor *executor, struct ff_list 
     for (size_t i = 0; i < count && !ff_list_empty(jobs); i++, group->count++)
         ff_list_push_back(&group->jobs, &ff_job_pop(jobs)->link);
     group->reruns = reruns;
+    group->failed = true;
     ff_list_push_front(&executor->groups, &group->link);
     return group;
 }

@@ -55,6 +55,7 @@ void ff_engine_contact(struct ff_engine *engine, int64_t now_ms)
     }
     contact->last_ms = now_ms;
     contact->last_mono_ms = mono_ms;
+    contact->last_boot_ms = ff_clock_boot_ms(&engine->options.clock);
     set_clock(contact, now_ms, mono_ms);
     pthread_mutex_unlock(&engine->lock);
 }

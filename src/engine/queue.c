@@ -70,7 +70,8 @@ static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
 
 static bool gathering(const struct ff_queue *queue)
 {
-    return queue->pushes < queue->expected && ff_wait_now_us() < queue->expect_until_us;
+    return queue->pushes < queue->expected && !queue->closed &&
+           ff_wait_now_us() < queue->expect_until_us;
 }
 
 static bool is_helper(ff_lane_of_work which)

@@ -109,6 +109,14 @@ static void note_busy(struct ff_executor *executor, struct ff_job *job)
         job->busy_since_mono_ms = ff_engine_mono_ms(executor->engine);
 }
 
+/* What is left of its time would end inside of a save, and nobody could say what came of it. */
+static bool is_over(const struct ff_executor *executor, const struct ff_job *job)
+{
+    if (job->type->cls == FF_CLASS_BACKGROUND)
+        return job->busy_rounds > FF_BUSY_ROUNDS_MAX + FF_PATIENT_BG_MAX;
+    return job->deadline_mono_ms - ff_engine_mono_ms(executor->engine) < FF_PATIENT_LAST_MS;
+}
+
 static void wait_patiently(struct ff_executor *executor)
 {
     struct ff_list *const jobs = &executor->batch.jobs;
@@ -119,8 +127,7 @@ static void wait_patiently(struct ff_executor *executor)
         struct ff_job *const job = ff_job_pop(jobs);
 
         note_busy(executor, job);
-        if (job->type->cls == FF_CLASS_BACKGROUND &&
-            job->busy_rounds > FF_BUSY_ROUNDS_MAX + FF_PATIENT_BG_MAX) {
+        if (is_over(executor, job)) {
             job->status = ff_job_late(job, &job->error);
             ff_engine_end_job(executor->engine, job);
         } else {
@@ -171,7 +178,12 @@ void ff_executor_lost(struct ff_executor *executor)
     uint32_t losses = 0;
 
     FF_LIST_FOR_EACH(node, &batch->jobs)
-    losses = ++ff_list_item(node, struct ff_job, link)->losses;
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        job->losses++;
+        losses = losses > job->losses ? losses : job->losses; /* some may have joined since */
+    }
     if (losses > 1)
         executor->retry_at_mono_ms = ff_engine_mono_ms(executor->engine) + FF_BACKOFF_FIRST_MS;
     if (!ff_executor_is_alone(batch) || losses <= LOSSES_MAX) {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "engine/assume.h"
 #include "support/engine_fixture.h"
 
 #define TASKS_MAX 8
@@ -354,6 +355,77 @@ static void test_handover__a_hop_that_cannot_ride_follows(void **state)
     }
 }
 
+/* The store refuses a submission: claims that wait are not tried with it one after the other. */
+static void test_handover__a_batch_that_has_failed_takes_nobody_along(void **state)
+{
+    struct waiting waiting[20];
+    struct ff_submission item;
+    struct ff_submitted submitted;
+    int64_t batches;
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++)
+        given_waiting(&waiting[i], "work");
+    batches = engine->stats.batches;
+    verdicts[FF_CALL_SAVE] = FF_FAULT_BEFORE_OP;
+    ff_submission_init(&item);
+    item.kind = "work";
+    assert_int_equal(ff_submit(client, &item, 1, &submitted, &error), FF_OK);
+    assert_int_equal(submitted.status, FF_INTERNAL);
+    verdicts[FF_CALL_SAVE] = FF_FAULT_RUN;
+    assert_true(engine->stats.batches - batches < 10);
+    step_all();
+    for (size_t i = 0; i < FF_ARRAY_LEN(waiting); i++)
+        assert_false(waiting[i].over);
+    expect_sound();
+}
+
+/* --- assuming --- */
+
+static struct ff_job *new_submission(void)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_SUBMIT, 0);
+    struct ff_submit_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+
+    *in = (struct ff_submit_in){.idempotency_key = ff_str_null()};
+    job->in = in;
+    job->kept = ff_arena_mark(&job->arena);
+    return job;
+}
+
+/* Is there nothing to load for a submission? */
+static bool assumes(void)
+{
+    const struct ff_batch_env env = {.settings = ff_engine_settings(engine)};
+    struct ff_batch batch;
+    struct ff_list jobs;
+    bool can;
+
+    ff_batch_init(&batch);
+    ff_list_init(&jobs);
+    ff_list_push_back(&jobs, &new_submission()->link);
+    ff_batch_fill(&batch, &jobs, &env);
+    can = ff_assume(engine, &batch);
+    ff_job_free(ff_job_pop(&batch.jobs));
+    ff_batch_done(&batch);
+    return can;
+}
+
+/* Right after it nobody has heard from the store for as long, whatever the clock says that stood
+ * still meanwhile. */
+static void test_handover__after_a_sleep_the_time_is_asked_for(void **state)
+{
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    engine->store->facts.proves = true;
+    given_submitted(id);
+    assert_true(assumes());
+    asleep_ms += FF_CONTACT_GAP_MS;
+    assert_false(assumes());
+    engine->store->facts.proves = false;
+}
+
 static void test_handover__an_end_whose_hop_boards_is_in_doubt(void **state)
 {
     struct ff_completion done = {0};
@@ -387,6 +459,8 @@ int main(void)
         TEST(a_claim_beside_the_end_is_served),
         TEST(a_hop_that_cannot_ride_follows),
         TEST(an_end_whose_hop_boards_is_in_doubt),
+        TEST(a_batch_that_has_failed_takes_nobody_along),
+        TEST(after_a_sleep_the_time_is_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

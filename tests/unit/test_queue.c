@@ -229,6 +229,16 @@ static void test_queue__nobody_is_waited_for_longer_than_allowed(void **state)
     assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
 }
 
+static void test_queue__nobody_is_waited_for_when_it_is_closed(void **state)
+{
+    (void)state;
+    ff_queue_expect(&queue, FF_TAKE_CASCADE, ff_queue_pushes(&queue), 2);
+    queue.expect_until_us = INT64_MAX / 2;
+    (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+    ff_queue_close(&queue);
+    assert_int_equal(taken_by(FF_TAKE_ALL), 1);
+}
+
 static void test_queue__one_caller_alone_is_not_waited_for(void **state)
 {
     (void)state;
@@ -295,6 +305,7 @@ int main(void)
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
         TEST(test_queue__callers_that_were_answered_together_are_taken_together),
         TEST(test_queue__nobody_is_waited_for_longer_than_allowed),
+        TEST(test_queue__nobody_is_waited_for_when_it_is_closed),
         TEST(test_queue__one_caller_alone_is_not_waited_for),
         TEST(test_queue__a_job_can_be_taken_back_while_it_waits),
         TEST(test_queue__patient_callers_do_not_stand_behind_background),
