@@ -50,7 +50,9 @@ ff_status ff_sha256_of(const void *data, size_t bytes, uint8_t ret_digest[FF_SHA
 
 ff_status ff_sha256_init(struct ff_sha256 *sha, struct ff_error *reterr)
 {
-    *sha = (struct ff_sha256){.context = EVP_MD_CTX_new()};
+    sha->broken = false;
+    sha->gathered_bytes = 0;
+    sha->context = EVP_MD_CTX_new();
     if (!sha->context)
         return ff_fail(reterr, FF_NO_MEMORY, "no memory for sha-256");
     if (EVP_DigestInit_ex(sha->context, algorithm(), NULL) != 1) {
@@ -60,11 +62,29 @@ ff_status ff_sha256_init(struct ff_sha256 *sha, struct ff_error *reterr)
     return FF_OK;
 }
 
+static void update(struct ff_sha256 *sha, const void *data, size_t bytes)
+{
+    if (bytes > 0 && EVP_DigestUpdate(sha->context, data, bytes) != 1)
+        sha->broken = true;
+}
+
+static void flush(struct ff_sha256 *sha)
+{
+    update(sha, sha->gathered, sha->gathered_bytes);
+    sha->gathered_bytes = 0;
+}
+
 void ff_sha256_add(struct ff_sha256 *sha, const void *data, size_t bytes)
 {
     assert(sha->context);
-    if (bytes > 0 && EVP_DigestUpdate(sha->context, data, bytes) != 1)
-        sha->broken = true;
+    if (bytes > sizeof sha->gathered - sha->gathered_bytes)
+        flush(sha);
+    if (bytes > sizeof sha->gathered) {
+        update(sha, data, bytes);
+    } else if (bytes > 0) {
+        memcpy(sha->gathered + sha->gathered_bytes, data, bytes);
+        sha->gathered_bytes += bytes;
+    }
 }
 
 ff_status ff_sha256_finish(struct ff_sha256 *sha, uint8_t ret_digest[FF_SHA256_BYTES],
@@ -73,6 +93,7 @@ ff_status ff_sha256_finish(struct ff_sha256 *sha, uint8_t ret_digest[FF_SHA256_B
     uint8_t digest[FF_SHA256_BYTES];
 
     assert(sha->context);
+    flush(sha);
     if (sha->broken || EVP_DigestFinal_ex(sha->context, digest, NULL) != 1)
         return ff_fail(reterr, FF_INTERNAL, "sha-256 failed");
     sha->broken = true; /* a second finish would be a bug; it must not give a wrong digest */

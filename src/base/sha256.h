@@ -17,8 +17,10 @@
 #define FF_SHA256_BYTES 32
 
 struct ff_sha256 {
-    void *context; /* an EVP_MD_CTX; NULL before init and after done */
-    bool broken;   /* libcrypto refused an add; finish reports it */
+    void *context;         /* an EVP_MD_CTX; NULL before init and after done */
+    bool broken;           /* libcrypto refused an add; finish reports it */
+    uint8_t gathered[256]; /* small pieces go to libcrypto together */
+    size_t gathered_bytes;
 };
 
 FF_MUST_CHECK ff_status ff_sha256_of(const void *data, size_t bytes,

@@ -26,23 +26,16 @@ static void counted_done(struct ff_job *job, void *ctx)
     job->inner_done(job, job->inner_ctx);
 }
 
-/* Seeds come a few at a time: asking the kernel for each would cost as much as the rest. */
-#define SEEDS_AT_ONCE 64
-
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
     const int64_t now_ms = ff_engine_mono_ms(engine);
-    uint8_t seeds[SEEDS_AT_ONCE][sizeof(struct ff_uuid)];
 
     for (size_t i = 0; i < count; i++) {
         struct ff_job *const job = jobs[i];
 
         if (job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM])
             ff_engine_note_worker(engine, job);
-        if (i % SEEDS_AT_ONCE == 0)
-            ff_engine_random(engine, seeds,
-                             sizeof seeds[0] * ff_min_size(SEEDS_AT_ONCE, count - i));
-        memcpy(job->seed.b, seeds[i % SEEDS_AT_ONCE], sizeof job->seed.b);
+        ff_engine_random(engine, job->seed.b, sizeof job->seed.b);
         job->kept = ff_arena_mark(&job->arena);
         job->born_mono_ms = now_ms;
         job->inner_done = job->done;

@@ -40,6 +40,13 @@ struct ff_contact {
     int64_t latest_ms; /* what we called now never runs back, unless the store's clock jumps */
 };
 
+/* Randomness in store: asking the kernel for each id would cost as much as the rest of it. */
+struct ff_chance {
+    pthread_mutex_t lock;
+    uint8_t bytes[1024];
+    size_t left;
+};
+
 /* ff_engine_stats, raised from any thread. */
 struct ff_counters {
     _Atomic int64_t batches, jobs, reruns, bisections, unknowns, resolved_committed, busy, poison;
@@ -72,6 +79,7 @@ struct ff_engine {
     struct ff_known known;
     struct ff_quarantine quarantine;
     struct ff_contact contact;
+    struct ff_chance chance;
     struct ff_list parked; /* claims that found nothing and may wait, by ticket */
     uint64_t tickets;
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */

@@ -58,7 +58,18 @@ const struct ff_clock *ff_engine_clock(const struct ff_engine *engine)
 
 void ff_engine_random(struct ff_engine *engine, void *buf, size_t len)
 {
-    ff_random_bytes(&engine->options.random, buf, len);
+    struct ff_chance *const chance = &engine->chance;
+
+    assert(len <= sizeof chance->bytes);
+    pthread_mutex_lock(&chance->lock);
+    if (chance->left < len) {
+        ff_random_bytes(&engine->options.random, chance->bytes, sizeof chance->bytes);
+        chance->left = sizeof chance->bytes;
+    }
+    chance->left -= len;
+    memcpy(buf, chance->bytes + chance->left, len);
+    memset(chance->bytes + chance->left, 0, len); /* nobody gets them again */
+    pthread_mutex_unlock(&chance->lock);
 }
 
 /* --- threads --- */
@@ -216,6 +227,7 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     if (options->threads)
         ff_queue_spare(&engine->queue);
     pthread_mutex_init(&engine->lock, NULL);
+    pthread_mutex_init(&engine->chance.lock, NULL);
     ff_wait_init(&engine->changed);
     ff_wait_init(&engine->reader_free);
     ff_list_init(&engine->parked);
@@ -358,6 +370,7 @@ void ff_engine_free(struct ff_engine *engine)
     ff_known_done(&engine->known);
     pthread_cond_destroy(&engine->reader_free);
     pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->chance.lock);
     pthread_mutex_destroy(&engine->lock);
     ff_store_free(engine->store);
     ff_free(engine);

@@ -243,14 +243,14 @@ void ff_hash_text(struct ff_sha256 *sha, struct ff_str text)
 /* All but the dedup window: the first submission's counts, so a repeat may say another one. */
 static void add_policy(struct ff_sha256 *sha, const struct ff_policy *policy)
 {
-    char multiplier[32];
+    int64_t multiplier;
 
-    (void)snprintf(multiplier, sizeof multiplier, "%.17g", policy->multiplier);
+    memcpy(&multiplier, &policy->multiplier, sizeof multiplier);
     ff_hash_number(sha, policy->max_retries);
     ff_hash_number(sha, (int64_t)policy->backoff);
     ff_hash_number(sha, policy->delay_ms);
     ff_hash_number(sha, policy->max_delay_ms);
-    ff_hash_text(sha, ff_str_of(multiplier));
+    ff_hash_number(sha, multiplier);
     ff_hash_number(sha, policy->jitter);
     ff_hash_number(sha, policy->attempt_timeout_ms);
     ff_hash_number(sha, (int64_t)policy->lease_lapse);
