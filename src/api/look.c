@@ -221,7 +221,7 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[audit->block];
     const struct ff_value limit = {.type = FF_VALUE_I64, .as.i64 = FINDINGS_PER_CHECK};
-    struct ff_finding *items;
+    struct ff_finding *items = NULL;
     struct ff_read read;
 
     if (block->param_count != 1 || block->out_count != CELL_COUNT)
