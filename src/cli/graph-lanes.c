@@ -5,7 +5,8 @@
  * A lane leads to one place that has not been drawn before, so that there are as few lanes as the
  * order allows; a place takes over its lane, and its own edges go on from there. What must stay
  * true: in one line at most one edge meets a lane that was there before, otherwise a crossing could
- * not be told from a meeting. Tests: tests/unit/test_cli_graph.c. */
+ * not be told from a meeting; and a dot right below another comes after it, so that a long row
+ * needs no lines of its own. Tests: tests/unit/test_cli_graph.c. */
 #include "cli/graph.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ struct paper {
     size_t count, cap;
     size_t lanes[LANES_MAX]; /* the place each leads to, or NOBODY */
     size_t used;             /* lanes from here on lead nowhere */
+    size_t dot;              /* the lane of the dot in the last line, or NOBODY */
     bool tangled;
 };
 
@@ -88,6 +90,7 @@ static void draw(struct paper *paper, const int *pens, size_t count, const struc
     }
     if (ff_strbuf_take(&text, &made, NULL) != FF_OK || !add_line(paper, made.ptr, width, item))
         paper->tangled = true;
+    paper->dot = NOBODY;
 }
 
 static void lanes_as_they_are(const struct paper *paper, int pens[LANES_MAX])
@@ -121,7 +124,7 @@ static size_t free_lane(struct paper *paper, size_t after)
     for (size_t i = after; i < LANES_MAX; i++) {
         if (i >= paper->used) {
             paper->used = i + 1;
-            return i;
+            paper->lanes[i] = NOBODY;
         }
         if (paper->lanes[i] == NOBODY)
             return i;
@@ -195,6 +198,20 @@ static void open_lanes(struct paper *paper, size_t own, const size_t *fresh, siz
     draw(paper, pens, paper->used, NULL);
 }
 
+/* A lane for a place that nothing leads to, apart from what is above it. */
+static size_t start_lane(struct paper *paper)
+{
+    const bool is_part = paper->used == 0; /* all before has come to its end */
+    const size_t lane = free_lane(paper, 0);
+    int pens[LANES_MAX];
+
+    if (lane != NOBODY && paper->count > 0 && (is_part || lane == paper->dot)) {
+        lanes_as_they_are(paper, pens);
+        draw(paper, pens, paper->used, NULL);
+    }
+    return lane;
+}
+
 static void place(struct paper *paper, const struct ff_drawing *drawing, size_t at)
 {
     const struct ff_drawn *const item = &drawing->items[at];
@@ -203,7 +220,7 @@ static void place(struct paper *paper, const struct ff_drawing *drawing, size_t 
     int pens[LANES_MAX];
 
     if (own == NOBODY)
-        own = free_lane(paper, 0);
+        own = start_lane(paper);
     if (own == NOBODY) {
         paper->tangled = true;
         return;
@@ -212,6 +229,7 @@ static void place(struct paper *paper, const struct ff_drawing *drawing, size_t 
     lanes_as_they_are(paper, pens);
     pens[own] = dot_of(item);
     draw(paper, pens, paper->used, item);
+    paper->dot = own;
     for (size_t i = 0; i < item->to_count; i++) {
         if (lane_to(paper, item->to[i]) != NOBODY)
             continue;

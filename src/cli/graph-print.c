@@ -131,7 +131,7 @@ static void print_lines(struct ff_cli *cli, const struct ff_flow_info *flow,
         const struct ff_graph_line *const line = &lines->items[i];
 
         if (!line->item) {
-            (void)fprintf(cli->out, "  %s\n", line->graph);
+            (void)fprintf(cli->out, "%s%s\n", line->width ? "  " : "", line->graph);
             continue;
         }
         (void)fputs("  ", cli->out);

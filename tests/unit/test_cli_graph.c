@@ -138,9 +138,51 @@ static void test_cli_graph__crossings_are_no_meetings(void **state)
                         "  | | o  d  waiting  k\n"
                         "  |-+-'\n"
                         "  o |    b  waiting  k\n"
+                        "    |\n"
                         "  o |    e  waiting  k\n"
                         "  `-|\n"
                         "    o    c  waiting  k\n",
+                        f->text);
+}
+
+/* What follows a node is right below it; what does not is never. */
+static void test_cli_graph__a_row_is_told_from_nodes_apart(void **state)
+{
+    struct fixture *const f = *state;
+
+    letters(f, 3);
+    edges(f, "ab bc");
+    assert_int_equal(0, print(f, false, 60));
+    assert_string_equal("  ○  a  waiting  k\n"
+                        "  ○  b  waiting  k\n"
+                        "  ○  c  waiting  k\n",
+                        f->text);
+    f->flow.edge_info_count = 0;
+    rewind(f->cli.out);
+    assert_int_equal(0, print(f, false, 60));
+    assert_string_equal("  ○  a  waiting  k\n"
+                        "\n"
+                        "  ○  b  waiting  k\n"
+                        "\n"
+                        "  ○  c  waiting  k\n",
+                        f->text);
+}
+
+/* Also where the last dot of a part is in a lane of its own. */
+static void test_cli_graph__parts_are_apart(void **state)
+{
+    struct fixture *const f = *state;
+
+    letters(f, 5);
+    edges(f, "ab ac de");
+    assert_int_equal(0, print(f, false, 60));
+    assert_string_equal("  ○    a  waiting  k\n"
+                        "  ├─╮\n"
+                        "  ○ │  b  waiting  k\n"
+                        "    ○  c  waiting  k\n"
+                        "\n"
+                        "  ○    d  waiting  k\n"
+                        "  ○    e  waiting  k\n",
                         f->text);
 }
 
@@ -248,6 +290,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(test_cli_graph__a_diamond_has_two_lanes),
         TEST(test_cli_graph__crossings_are_no_meetings),
+        TEST(test_cli_graph__a_row_is_told_from_nodes_apart),
+        TEST(test_cli_graph__parts_are_apart),
         TEST(test_cli_graph__equal_nodes_are_one_place),
         TEST(test_cli_graph__a_long_row_is_short),
         TEST(test_cli_graph__every_node_by_itself_is_bounded_by_the_caller),
