@@ -30,7 +30,8 @@ struct paper {
     bool tangled;
 };
 
-enum { UP = 1, DOWN = 2, LEFT = 4, RIGHT = 8, DOT_OPEN = 16, DOT_ACTIVE, DOT_ENDED, PEN_COUNT };
+enum { UP = 1, DOWN = 2, LEFT = 4, RIGHT = 8 };
+enum { DOT_OPEN = 16, DOT_ACTIVE, DOT_ENDED, DOT_FAILED, PEN_COUNT };
 
 // clang-format off
 static const char *const boxes[PEN_COUNT] = {
@@ -39,7 +40,7 @@ static const char *const boxes[PEN_COUNT] = {
     [UP | LEFT] = "╯", [UP | RIGHT] = "╰", [DOWN | LEFT] = "╮", [DOWN | RIGHT] = "╭",
     [UP | DOWN | LEFT] = "┤", [UP | DOWN | RIGHT] = "├",
     [UP | LEFT | RIGHT] = "┴", [DOWN | LEFT | RIGHT] = "┬", [UP | DOWN | LEFT | RIGHT] = "┼",
-    [DOT_OPEN] = "○", [DOT_ACTIVE] = "◉", [DOT_ENDED] = "●",
+    [DOT_OPEN] = "○", [DOT_ACTIVE] = "◉", [DOT_ENDED] = "●", [DOT_FAILED] = "✗",
 };
 static const char *const letters[PEN_COUNT] = {
     [0] = " ", [UP] = "|", [DOWN] = "|", [UP | DOWN] = "|",
@@ -47,7 +48,7 @@ static const char *const letters[PEN_COUNT] = {
     [UP | LEFT] = "'", [UP | RIGHT] = "`", [DOWN | LEFT] = ".", [DOWN | RIGHT] = ".",
     [UP | DOWN | LEFT] = "|", [UP | DOWN | RIGHT] = "|",
     [UP | LEFT | RIGHT] = "-", [DOWN | LEFT | RIGHT] = ".", [UP | DOWN | LEFT | RIGHT] = "+",
-    [DOT_OPEN] = "o", [DOT_ACTIVE] = "@", [DOT_ENDED] = "*",
+    [DOT_OPEN] = "o", [DOT_ACTIVE] = "@", [DOT_ENDED] = "*", [DOT_FAILED] = "x",
 };
 // clang-format on
 
@@ -141,12 +142,12 @@ static int dot_of(const struct ff_drawn *item)
         const char *state;
         int dot;
     } dots[] = {
-        {"active", DOT_ACTIVE},   {"completed", DOT_ENDED}, {"failed", DOT_ENDED},
-        {"cancelled", DOT_ENDED}, {"expired", DOT_ENDED},   {"skipped", DOT_ENDED},
+        {"active", DOT_ACTIVE},   {"completed", DOT_ENDED}, {"failed", DOT_FAILED},
+        {"cancelled", DOT_ENDED}, {"expired", DOT_FAILED},  {"skipped", DOT_ENDED},
     };
 
     for (size_t i = 0; i < FF_ARRAY_LEN(dots); i++)
-        if (strcmp(dots[i].state, item->first->public_state) == 0)
+        if (strcmp(dots[i].state, item->state) == 0)
             return dots[i].dot;
     return DOT_OPEN;
 }

@@ -71,14 +71,15 @@ static void add_outcome(struct ff_strbuf *text, int64_t count, const char *word)
         ff_strbuf_addf(text, "%s%" PRId64 " %s", text->len ? ", " : "", count, word);
 }
 
-/* "2 of 3: 1 success, 1 fail"; "" where there is nothing to wait for but one node. */
+/* "2 of 3: 1 success, 1 fail"; "" where there is nothing to wait for but one node. That the others
+ * are not cancelled is said: otherwise nobody could tell why two places are not one. */
 const char *ff_graph_join_text(struct ff_cli *cli, const struct ff_flow_join_info *join)
 {
     struct ff_strbuf text = ff_strbuf_in(&cli->arena, STATES_BYTES);
     struct ff_str made;
     const char *head;
 
-    if (!join || (join->total < 2 && strcmp(join->policy, "all_of") == 0))
+    if (!join || join->total < 2)
         return "";
     add_outcome(&text, join->success, "success");
     add_outcome(&text, join->fail, "fail");
@@ -91,9 +92,11 @@ const char *ff_graph_join_text(struct ff_cli *cli, const struct ff_flow_join_inf
         head = strcmp(join->policy, "any_of") == 0 ? "any" : "all";
     if (ff_strbuf_take(&text, &made, NULL) != FF_OK || !head)
         return "";
-    const char *const whole = ff_arena_printf(&cli->arena, "%s of %" PRId64 "%s%s", head,
-                                              join->total, made.len ? ": " : "", made.ptr)
-                                  .ptr;
+    const bool let_run = join->on_satisfied && strcmp(join->on_satisfied, "let_run") == 0;
+    const char *const whole =
+        ff_arena_printf(&cli->arena, "%s of %" PRId64 "%s%s%s", head, join->total,
+                        let_run ? ", let_run" : "", made.len ? ": " : "", made.ptr)
+            .ptr;
     return whole ? whole : "";
 }
 
@@ -137,7 +140,7 @@ static void print_lines(struct ff_cli *cli, const struct ff_flow_info *flow,
         (void)fputs("  ", cli->out);
         print_padded(cli, line->graph, line->width, lanes + 2);
         print_padded(cli, words[i].name, ff_text_width(words[i].name), names + 2);
-        (void)fputs(ff_state_colour(cli, words[i].states), cli->out);
+        (void)fputs(ff_state_colour(cli, line->item->state), cli->out);
         (void)fputs(words[i].states, cli->out);
         (void)fprintf(cli->out, "%s%*s%s%s%s\n", ff_colour_off(cli),
                       (int)(states + 2 - ff_text_width(words[i].states)), "", words[i].kind,
@@ -155,22 +158,11 @@ static size_t left_out(const struct ff_flow_info *flow, const struct ff_graph_li
 }
 
 /* What needs a look comes first. */
-static int urgency(const char *state)
-{
-    static const char *const order[] = {"failed",  "expired",          "active",    "waiting",
-                                        "delayed", "waiting_children", "cancelled", "skipped"};
-
-    for (size_t i = 0; i < FF_ARRAY_LEN(order); i++)
-        if (strcmp(order[i], state) == 0)
-            return (int)i;
-    return (int)FF_ARRAY_LEN(order) + (strcmp(state, "completed") == 0);
-}
-
 static int by_urgency(const void *a, const void *b)
 {
     const struct ff_drawn *const x = *(const struct ff_drawn *const *)a;
     const struct ff_drawn *const y = *(const struct ff_drawn *const *)b;
-    const int diff = urgency(x->first->public_state) - urgency(y->first->public_state);
+    const int diff = ff_graph_urgency(x->state) - ff_graph_urgency(y->state);
 
     return diff ? diff : (x > y) - (x < y);
 }

@@ -28,11 +28,11 @@ struct plan {
     const struct ff_flow_info *flow;
     size_t count; /* nodes */
     struct ends out, in;
-    uint64_t *shape; /* hash of a node's ends */
-    const struct ff_flow_join_info **joins;
-    size_t *group; /* of each node: the node that stands for it */
-    size_t *next;  /* the next member of its group; SIZE_MAX: none */
-    size_t *size;  /* of the group, at the node that stands for it */
+    uint64_t *shape;                        /* hash of a node's ends */
+    const struct ff_flow_join_info **joins; /* NULL: nothing to tell */
+    size_t *group;                          /* of each node: the node that stands for it */
+    size_t *next;                           /* the next member of its group; SIZE_MAX: none */
+    size_t *size;                           /* of the group, at the node that stands for it */
     bool *is_row;
 };
 
@@ -111,11 +111,28 @@ static int compare_ends(const struct ends *ends, size_t a, size_t b)
                   count * sizeof *ends->nodes);
 }
 
+static int compare_texts(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+/* What they wait for, not what has come of it so far. */
+static int compare_joins(const struct ff_flow_join_info *a, const struct ff_flow_join_info *b)
+{
+    if (!a || !b)
+        return (a != NULL) - (b != NULL);
+    if (a->k != b->k)
+        return a->k < b->k ? -1 : 1;
+    const int policy = compare_texts(a->policy, b->policy);
+    return policy ? policy : compare_texts(a->on_satisfied, b->on_satisfied);
+}
+
 static int compare_shape(const struct plan *plan, size_t a, size_t b)
 {
     if (plan->shape[a] != plan->shape[b])
         return plan->shape[a] < plan->shape[b] ? -1 : 1;
-    const int in = compare_ends(&plan->in, a, b);
+    const int joins = compare_joins(plan->joins[a], plan->joins[b]);
+    const int in = joins ? joins : compare_ends(&plan->in, a, b);
     return in ? in : compare_ends(&plan->out, a, b);
 }
 
@@ -226,6 +243,41 @@ static size_t neighbours(const struct plan *plan, const struct ends *ends, size_
     return kept;
 }
 
+int ff_graph_urgency(const char *public_state)
+{
+    static const char *const order[] = {"failed",  "expired",          "active",    "waiting",
+                                        "delayed", "waiting_children", "cancelled", "skipped"};
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(order); i++)
+        if (strcmp(order[i], public_state) == 0)
+            return (int)i;
+    return (int)FF_ARRAY_LEN(order) + (strcmp(public_state, "completed") == 0);
+}
+
+/* Equal nodes wait alike, but need not have heard the same: then only how they wait is told. */
+static const struct ff_flow_join_info *common_join(const struct plan *plan, size_t node)
+{
+    const struct ff_flow_join_info *const first = plan->joins[node];
+    bool differs = false;
+
+    for (size_t i = plan->next[node]; first && i != SIZE_MAX; i = plan->next[i]) {
+        const struct ff_flow_join_info *const join = plan->joins[i];
+
+        differs = differs || join->success != first->success || join->fail != first->fail ||
+                  join->skip != first->skip || strcmp(join->group_state, first->group_state) != 0;
+    }
+    if (!differs)
+        return first;
+    struct ff_flow_join_info *const common = ff_arena_array(plan->arena, 1, sizeof *common);
+    if (common)
+        *common = (struct ff_flow_join_info){.policy = first->policy,
+                                             .on_satisfied = first->on_satisfied,
+                                             .group_state = "",
+                                             .k = first->k,
+                                             .total = first->total};
+    return common;
+}
+
 static void fill_item(const struct plan *plan, size_t node, struct ff_drawn *item)
 {
     const struct ff_flow_node_info *const nodes = plan->flow->nodes;
@@ -237,12 +289,16 @@ static void fill_item(const struct plan *plan, size_t node, struct ff_drawn *ite
         .last = &nodes[last_member(plan, node)],
         .count = plan->size[node],
         .is_row = plan->is_row[node],
-        .join = plan->size[node] == 1 ? plan->joins[node] : NULL,
+        .state = nodes[node].public_state,
+        .join = plan->is_row[node] ? NULL : common_join(plan, node),
         .members = ff_arena_array(plan->arena, plan->size[node], sizeof(size_t)),
         .to = ff_arena_array(plan->arena, ends, sizeof(size_t)),
     };
-    for (size_t i = node; item->members && i != SIZE_MAX; i = plan->next[i])
+    for (size_t i = node; item->members && i != SIZE_MAX; i = plan->next[i]) {
         item->members[at++] = i;
+        if (ff_graph_urgency(nodes[i].public_state) < ff_graph_urgency(item->state))
+            item->state = nodes[i].public_state;
+    }
     if (item->to)
         item->to_count = neighbours(plan, &plan->out, node, item->to);
 }
@@ -302,7 +358,7 @@ ff_status ff_drawing_make(struct ff_arena *arena, const struct ff_flow_info *flo
     for (size_t i = 0; i < flow->join_count; i++) {
         const size_t node = node_named(&plan, flow->joins[i].node);
 
-        if (node != SIZE_MAX)
+        if (node != SIZE_MAX && flow->joins[i].total > 1)
             plan.joins[node] = &flow->joins[i];
     }
     if (!every) {

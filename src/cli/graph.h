@@ -13,7 +13,8 @@ struct ff_drawn {
     const struct ff_flow_node_info *first, *last; /* by name; of a row: by edges */
     size_t count;
     bool is_row;
-    const struct ff_flow_join_info *join; /* of a node alone; NULL: nothing to tell */
+    const char *state;                    /* of its nodes' states the one that needs a look most */
+    const struct ff_flow_join_info *join; /* of each of its nodes; NULL: nothing to tell */
     size_t *members;                      /* indices of its nodes */
     size_t *to;                           /* indices of what comes after it */
     size_t to_count, from_count;
@@ -42,6 +43,8 @@ struct ff_graph_lines {
 bool ff_graph_lanes(struct ff_cli *cli, const struct ff_drawing *drawing, size_t lines_max,
                     struct ff_graph_lines *ret);
 
+/* The lower, the sooner a node in this state needs a look. */
+int ff_graph_urgency(const char *public_state);
 /* "2 of 3: 1 success", or empty; join may be NULL. */
 const char *ff_graph_join_text(struct ff_cli *cli, const struct ff_flow_join_info *join);
 

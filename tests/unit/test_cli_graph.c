@@ -22,8 +22,8 @@ struct fixture {
     struct ff_cli cli;
     struct ff_flow_node_info nodes[NODES_MAX];
     struct ff_flow_edge_info edges[2 * NODES_MAX];
-    struct ff_flow_join_info join;
-    struct ff_flow_count counts[2];
+    struct ff_flow_join_info joins[8];
+    struct ff_flow_count counts[4];
     struct ff_flow_info flow;
     char names[NODES_MAX][16];
     char *text;
@@ -37,13 +37,15 @@ static int setup(void **state)
     ff_arena_init(&f->cli.arena, 65536, 256 << 20);
     f->cli.out = open_memstream(&f->text, &f->text_bytes);
     f->counts[0] = (struct ff_flow_count){"waiting", 1};
-    f->counts[1] = (struct ff_flow_count){"completed", 1};
+    f->counts[1] = (struct ff_flow_count){"active", 1};
+    f->counts[2] = (struct ff_flow_count){"completed", 1};
+    f->counts[3] = (struct ff_flow_count){"failed", 1};
     f->flow = (struct ff_flow_info){.flow_id = "f",
                                     .nodes = f->nodes,
                                     .edges = f->edges,
-                                    .joins = &f->join,
+                                    .joins = f->joins,
                                     .counts = f->counts,
-                                    .count_count = 2};
+                                    .count_count = 4};
     *state = f;
     return 0;
 }
@@ -93,6 +95,17 @@ static void letters(struct fixture *f, size_t count)
         node(f, (const char[]){(char)('a' + i), '\0'}, "waiting");
 }
 
+/* Of two nodes before; in the order of names, too. */
+static struct ff_flow_join_info *join(struct fixture *f, const char *name, const char *policy,
+                                      int64_t k)
+{
+    struct ff_flow_join_info *const made = &f->joins[f->flow.join_count++];
+
+    *made = (struct ff_flow_join_info){
+        .node = name, .policy = policy, .group_state = "pending", .k = k, .total = 2};
+    return made;
+}
+
 static size_t print(struct fixture *f, bool every, size_t lines_max)
 {
     struct ff_drawing drawing;
@@ -110,9 +123,7 @@ static void test_cli_graph__a_diamond_has_two_lanes(void **state)
 
     letters(f, 4);
     edges(f, "ab ac bd cd");
-    f->join = (struct ff_flow_join_info){
-        .node = "d", .policy = "quorum", .group_state = "pending", .k = 1, .fail = 1, .total = 2};
-    f->flow.join_count = 1;
+    join(f, "d", "quorum", 1)->fail = 1;
     f->nodes[0].public_state = "completed";
     assert_int_equal(0, print(f, false, 60));
     assert_string_equal("  ●    a  completed  k\n"
@@ -203,9 +214,50 @@ static void test_cli_graph__equal_nodes_are_one_place(void **state)
         edge(f, name_of(f, i), "z");
     assert_int_equal(0, print(f, false, 60));
     assert_string_equal("  ●  a                    completed                  k\n"
-                        "  ●  m000 .. m999 (1000)  50 waiting, 950 completed  k\n"
+                        "  ○  m000 .. m999 (1000)  50 waiting, 950 completed  k\n"
                         "  ○  z                    waiting                    k\n",
                         f->text);
+}
+
+/* Nodes that wait for the same ones in different ways are not equal; those that are say how. */
+static void test_cli_graph__joins_are_not_put_together(void **state)
+{
+    struct fixture *const f = *state;
+
+    letters(f, 8);
+    edges(f, "ac ad ae af ag ah bc bd be bf bg bh");
+    join(f, "c", "any_of", 1)->on_satisfied = "cancel_remaining";
+    join(f, "d", "any_of", 1)->on_satisfied = "let_run";
+    for (int i = 0; i < 4; i++)
+        join(f, f->names[4 + i], "quorum", 2)->success = 1;
+    assert_int_equal(0, print(f, false, 60));
+    assert_non_null(strstr(f->text, "○ │ │    c           waiting  k  any of 2\n"));
+    assert_non_null(strstr(f->text, "○ │    d           waiting  k  any of 2, let_run\n"));
+    assert_non_null(strstr(f->text, "○    e .. h (4)  waiting  k  2 of 2: 1 success\n"));
+    f->joins[3].success = 0;
+    rewind(f->cli.out);
+    assert_int_equal(0, print(f, false, 60));
+    assert_non_null(strstr(f->text, "○    e .. h (4)  waiting  k  2 of 2\n"));
+}
+
+/* The dot of many nodes is not that of the first. */
+static void test_cli_graph__a_dot_shows_what_needs_a_look(void **state)
+{
+    static const char *const dots[][2] = {
+        {"waiting", "○"}, {"active", "◉"}, {"failed", "✗"}, {"completed", "●"}};
+    struct fixture *const f = *state;
+    char line[64];
+
+    for (size_t d = 0; d < FF_ARRAY_LEN(dots); d++) {
+        f->flow.node_info_count = 0;
+        letters(f, 4);
+        for (size_t i = 0; i < 4; i++)
+            f->nodes[i].public_state = i == 2 ? dots[d][0] : "completed";
+        rewind(f->cli.out);
+        assert_int_equal(0, print(f, false, 60));
+        (void)snprintf(line, sizeof line, "  %s  a .. d (4)  ", dots[d][1]);
+        assert_memory_equal(line, f->text, strlen(line));
+    }
 }
 
 static void test_cli_graph__a_long_row_is_short(void **state)
@@ -293,6 +345,8 @@ int main(void)
         TEST(test_cli_graph__a_row_is_told_from_nodes_apart),
         TEST(test_cli_graph__parts_are_apart),
         TEST(test_cli_graph__equal_nodes_are_one_place),
+        TEST(test_cli_graph__joins_are_not_put_together),
+        TEST(test_cli_graph__a_dot_shows_what_needs_a_look),
         TEST(test_cli_graph__a_long_row_is_short),
         TEST(test_cli_graph__every_node_by_itself_is_bounded_by_the_caller),
         TEST(test_cli_graph__a_tangle_is_a_table),
