@@ -157,6 +157,17 @@ static size_t left_out(const struct ff_flow_info *flow, const struct ff_graph_li
     return flow->node_info_count - nodes;
 }
 
+int ff_graph_urgency(const char *public_state)
+{
+    static const char *const order[] = {"failed",  "expired",          "active",    "waiting",
+                                        "delayed", "waiting_children", "cancelled", "skipped"};
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(order); i++)
+        if (strcmp(order[i], public_state) == 0)
+            return (int)i;
+    return (int)FF_ARRAY_LEN(order) + (strcmp(public_state, "completed") == 0);
+}
+
 /* What needs a look comes first. */
 static int by_urgency(const void *a, const void *b)
 {

@@ -28,6 +28,7 @@ struct plan {
     const struct ff_flow_info *flow;
     size_t count; /* nodes */
     struct ends out, in;
+    size_t *part;                           /* of each node: see part_of */
     uint64_t *shape;                        /* hash of a node's ends */
     const struct ff_flow_join_info **joins; /* NULL: nothing to tell */
     size_t *group;                          /* of each node: the node that stands for it */
@@ -243,17 +244,6 @@ static size_t neighbours(const struct plan *plan, const struct ends *ends, size_
     return kept;
 }
 
-int ff_graph_urgency(const char *public_state)
-{
-    static const char *const order[] = {"failed",  "expired",          "active",    "waiting",
-                                        "delayed", "waiting_children", "cancelled", "skipped"};
-
-    for (size_t i = 0; i < FF_ARRAY_LEN(order); i++)
-        if (strcmp(order[i], public_state) == 0)
-            return (int)i;
-    return (int)FF_ARRAY_LEN(order) + (strcmp(public_state, "completed") == 0);
-}
-
 /* Equal nodes wait alike, but need not have heard the same: then only how they wait is told. */
 static const struct ff_flow_join_info *common_join(const struct plan *plan, size_t node)
 {
@@ -303,7 +293,35 @@ static void fill_item(const struct plan *plan, size_t node, struct ff_drawn *ite
         item->to_count = neighbours(plan, &plan->out, node, item->to);
 }
 
-/* Depth first where that is possible: what follows a node is drawn close to it. */
+/* The first node of those that edges connect with `node`, whichever way they point. */
+static size_t part_of(const struct plan *plan, size_t node)
+{
+    while (plan->part[node] != node)
+        node = plan->part[node] = plan->part[plan->part[node]];
+    return node;
+}
+
+static void find_parts(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        plan->part[i] = i;
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t e = plan->out.at[i]; e < plan->out.at[i + 1]; e++) {
+            const size_t a = part_of(plan, i), b = part_of(plan, plan->out.nodes[e]);
+
+            plan->part[ff_max_size(a, b)] = ff_min_size(a, b);
+        }
+}
+
+/* The last one first: they are taken from a stack. */
+static int by_part_down(const void *a, const void *b, void *plan)
+{
+    const size_t x = part_of(plan, *(const size_t *)a), y = part_of(plan, *(const size_t *)b);
+
+    return x != y ? (x < y) - (x > y) : by_number(b, a);
+}
+
+/* Part by part, depth first where that is possible: what follows a node is drawn close to it. */
 static void order_items(struct plan *plan, struct ff_drawing *ret)
 {
     size_t *const scratch =
@@ -316,13 +334,14 @@ static void order_items(struct plan *plan, struct ff_drawing *ret)
     ret->items = ff_arena_array(plan->arena, plan->count, sizeof *ret->items);
     if (!scratch || !open || !place || !stack || !ret->items)
         return;
-    for (size_t i = plan->count; i-- > 0;) {
+    for (size_t i = 0; i < plan->count; i++) {
         if (plan->group[i] != i)
             continue;
         open[i] = neighbours(plan, &plan->in, i, scratch);
         if (open[i] == 0)
             stack[depth++] = i;
     }
+    qsort_r(stack, depth, sizeof *stack, by_part_down, plan);
     while (depth > 0) {
         const size_t node = stack[--depth];
         struct ff_drawn *const item = &ret->items[ret->count];
@@ -345,6 +364,7 @@ ff_status ff_drawing_make(struct ff_arena *arena, const struct ff_flow_info *flo
     struct plan plan = {.arena = arena, .flow = flow, .count = flow->node_info_count};
 
     *ret = (struct ff_drawing){0};
+    plan.part = ff_arena_array(arena, plan.count, sizeof *plan.part);
     plan.shape = ff_arena_array(arena, plan.count, sizeof *plan.shape);
     plan.joins = ff_arena_array(arena, plan.count, sizeof(void *));
     plan.group = ff_arena_array(arena, plan.count, sizeof *plan.group);
@@ -365,6 +385,7 @@ ff_status ff_drawing_make(struct ff_arena *arena, const struct ff_flow_info *flo
         find_equals(&plan);
         find_rows(&plan);
     }
+    find_parts(&plan);
     order_items(&plan, ret);
     return ff_arena_check(arena, reterr);
 }

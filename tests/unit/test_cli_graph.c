@@ -197,6 +197,24 @@ static void test_cli_graph__parts_are_apart(void **state)
                         f->text);
 }
 
+/* Whatever the order of names: a and d are before c, and b is not drawn between them. */
+static void test_cli_graph__parts_are_drawn_one_by_one(void **state)
+{
+    struct fixture *const f = *state;
+
+    letters(f, 5);
+    edges(f, "ac be dc");
+    assert_int_equal(0, print(f, false, 60));
+    assert_string_equal("  ○    a  waiting  k\n"
+                        "  │ ○  d  waiting  k\n"
+                        "  ├─╯\n"
+                        "  ○    c  waiting  k\n"
+                        "\n"
+                        "  ○    b  waiting  k\n"
+                        "  ○    e  waiting  k\n",
+                        f->text);
+}
+
 static void test_cli_graph__equal_nodes_are_one_place(void **state)
 {
     struct fixture *const f = *state;
@@ -344,6 +362,7 @@ int main(void)
         TEST(test_cli_graph__crossings_are_no_meetings),
         TEST(test_cli_graph__a_row_is_told_from_nodes_apart),
         TEST(test_cli_graph__parts_are_apart),
+        TEST(test_cli_graph__parts_are_drawn_one_by_one),
         TEST(test_cli_graph__equal_nodes_are_one_place),
         TEST(test_cli_graph__joins_are_not_put_together),
         TEST(test_cli_graph__a_dot_shows_what_needs_a_look),
