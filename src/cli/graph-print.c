@@ -56,12 +56,8 @@ static const char *states_of(struct ff_cli *cli, const struct ff_flow_info *flow
                                                                    : item->first->public_state;
 }
 
-static const char *kind_of(struct ff_cli *cli, const struct ff_flow_info *flow,
-                           const struct ff_drawn *item)
+static const char *kind_of(struct ff_cli *cli, const struct ff_drawn *item)
 {
-    for (size_t i = 1; i < item->count; i++)
-        if (strcmp(flow->nodes[item->members[i]].kind, item->first->kind) != 0)
-            return "several kinds";
     return ff_printable(cli, item->first->kind, strlen(item->first->kind));
 }
 
@@ -124,9 +120,9 @@ static void print_lines(struct ff_cli *cli, const struct ff_flow_info *flow,
         lanes = ff_max_size(lanes, line->width);
         if (!line->item)
             continue;
-        words[i] = (struct words){name_of(cli, line->item), states_of(cli, flow, line->item),
-                                  kind_of(cli, flow, line->item),
-                                  ff_graph_join_text(cli, line->item->join)};
+        words[i] =
+            (struct words){name_of(cli, line->item), states_of(cli, flow, line->item),
+                           kind_of(cli, line->item), ff_graph_join_text(cli, line->item->join)};
         names = ff_max_size(names, ff_text_width(words[i].name));
         states = ff_max_size(states, ff_text_width(words[i].states));
     }
@@ -227,7 +223,7 @@ static size_t print_table(struct ff_cli *cli, const struct ff_flow_info *flow,
         const char *const cells[] = {
             name_of(cli, order[i]),
             states_of(cli, flow, order[i]),
-            kind_of(cli, flow, order[i]),
+            kind_of(cli, order[i]),
             after_of(cli, drawing, befores[at], filled[at]),
             ff_graph_join_text(cli, order[i]->join),
         };

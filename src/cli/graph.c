@@ -2,9 +2,9 @@
  *
  * graph.c -- which parts of a flow's graph are drawn in one place, and in which order.
  *
- * A fan of a thousand equal nodes is one place, and so is a long row of nodes that are in the same
- * state: the shape stays what it is, the drawing stays small. Everything is linear in the graph but
- * for sorting. Tests: tests/unit/test_cli_graph.c. */
+ * A fan of a thousand equal nodes is one place, and so is a long row of nodes of one kind that are
+ * in the same state: the shape stays what it is, the drawing stays small. Everything is linear in
+ * the graph but for sorting. Tests: tests/unit/test_cli_graph.c. */
 #include "cli/graph.h"
 
 #include <stdlib.h>
@@ -132,9 +132,12 @@ static int compare_shape(const struct plan *plan, size_t a, size_t b)
 {
     if (plan->shape[a] != plan->shape[b])
         return plan->shape[a] < plan->shape[b] ? -1 : 1;
-    const int joins = compare_joins(plan->joins[a], plan->joins[b]);
-    const int in = joins ? joins : compare_ends(&plan->in, a, b);
-    return in ? in : compare_ends(&plan->out, a, b);
+    int diff = compare_texts(plan->flow->nodes[a].kind, plan->flow->nodes[b].kind);
+    if (diff == 0)
+        diff = compare_joins(plan->joins[a], plan->joins[b]);
+    if (diff == 0)
+        diff = compare_ends(&plan->in, a, b);
+    return diff ? diff : compare_ends(&plan->out, a, b);
 }
 
 static int by_shape(const void *a, const void *b, void *plan)
@@ -183,16 +186,18 @@ static void find_equals(struct plan *plan)
     }
 }
 
-/* The only node after `node`, if `node` is the only one before it and both are in one state. */
+/* The only node after `node`, if `node` is the only one before it and both are of one kind and in
+ * one state. */
 static size_t next_in_row(const struct plan *plan, size_t node)
 {
+    const struct ff_flow_node_info *const nodes = plan->flow->nodes;
     size_t next;
 
     if (end_count(&plan->out, node) != 1)
         return SIZE_MAX;
     next = plan->out.nodes[plan->out.at[node]];
-    if (end_count(&plan->in, next) != 1 ||
-        strcmp(plan->flow->nodes[node].public_state, plan->flow->nodes[next].public_state) != 0)
+    if (end_count(&plan->in, next) != 1 || compare_texts(nodes[node].kind, nodes[next].kind) != 0 ||
+        strcmp(nodes[node].public_state, nodes[next].public_state) != 0)
         return SIZE_MAX;
     return next;
 }

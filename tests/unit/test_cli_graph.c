@@ -258,6 +258,24 @@ static void test_cli_graph__joins_are_not_put_together(void **state)
     assert_non_null(strstr(f->text, "○    e .. h (4)  waiting  k  2 of 2\n"));
 }
 
+/* Steps of different kinds are what a flow is about: none of them disappears among others. */
+static void test_cli_graph__kinds_are_not_put_together(void **state)
+{
+    struct fixture *const f = *state;
+
+    letters(f, 8);
+    for (size_t i = 0; i < 8; i++)
+        f->nodes[i].kind = f->names[i];
+    edges(f, "ab bc cd de ef fg gh");
+    assert_int_equal(0, print(f, false, 60));
+    assert_null(strstr(f->text, ".."));
+    f->flow.edge_info_count = 0;
+    edges(f, "ab ac ad ae bf cf df ef fg gh");
+    rewind(f->cli.out);
+    assert_int_equal(0, print(f, false, 60));
+    assert_null(strstr(f->text, ".."));
+}
+
 /* The dot of many nodes is not that of the first. */
 static void test_cli_graph__a_dot_shows_what_needs_a_look(void **state)
 {
@@ -365,6 +383,7 @@ int main(void)
         TEST(test_cli_graph__parts_are_drawn_one_by_one),
         TEST(test_cli_graph__equal_nodes_are_one_place),
         TEST(test_cli_graph__joins_are_not_put_together),
+        TEST(test_cli_graph__kinds_are_not_put_together),
         TEST(test_cli_graph__a_dot_shows_what_needs_a_look),
         TEST(test_cli_graph__a_long_row_is_short),
         TEST(test_cli_graph__every_node_by_itself_is_bounded_by_the_caller),
