@@ -31,7 +31,7 @@ struct paper {
 };
 
 enum { UP = 1, DOWN = 2, LEFT = 4, RIGHT = 8 };
-enum { DOT_OPEN = 16, DOT_ACTIVE, DOT_ENDED, DOT_FAILED, PEN_COUNT };
+enum { DOT_OPEN = 16, DOT_ACTIVE, DOT_DONE, DOT_FAILED, DOT_DROPPED, PEN_COUNT };
 
 // clang-format off
 static const char *const boxes[PEN_COUNT] = {
@@ -40,7 +40,8 @@ static const char *const boxes[PEN_COUNT] = {
     [UP | LEFT] = "╯", [UP | RIGHT] = "╰", [DOWN | LEFT] = "╮", [DOWN | RIGHT] = "╭",
     [UP | DOWN | LEFT] = "┤", [UP | DOWN | RIGHT] = "├",
     [UP | LEFT | RIGHT] = "┴", [DOWN | LEFT | RIGHT] = "┬", [UP | DOWN | LEFT | RIGHT] = "┼",
-    [DOT_OPEN] = "○", [DOT_ACTIVE] = "◉", [DOT_ENDED] = "●", [DOT_FAILED] = "✗",
+    [DOT_OPEN] = "○", [DOT_ACTIVE] = "◉", [DOT_DONE] = "●", [DOT_FAILED] = "✗",
+    [DOT_DROPPED] = "⊘",
 };
 static const char *const letters[PEN_COUNT] = {
     [0] = " ", [UP] = "|", [DOWN] = "|", [UP | DOWN] = "|",
@@ -48,7 +49,8 @@ static const char *const letters[PEN_COUNT] = {
     [UP | LEFT] = "'", [UP | RIGHT] = "`", [DOWN | LEFT] = ".", [DOWN | RIGHT] = ".",
     [UP | DOWN | LEFT] = "|", [UP | DOWN | RIGHT] = "|",
     [UP | LEFT | RIGHT] = "-", [DOWN | LEFT | RIGHT] = ".", [UP | DOWN | LEFT | RIGHT] = "+",
-    [DOT_OPEN] = "o", [DOT_ACTIVE] = "@", [DOT_ENDED] = "*", [DOT_FAILED] = "x",
+    [DOT_OPEN] = "o", [DOT_ACTIVE] = "@", [DOT_DONE] = "*", [DOT_FAILED] = "x",
+    [DOT_DROPPED] = "-",
 };
 // clang-format on
 
@@ -142,8 +144,8 @@ static int dot_of(const struct ff_drawn *item)
         const char *state;
         int dot;
     } dots[] = {
-        {"active", DOT_ACTIVE},   {"completed", DOT_ENDED}, {"failed", DOT_FAILED},
-        {"cancelled", DOT_ENDED}, {"expired", DOT_FAILED},  {"skipped", DOT_ENDED},
+        {"active", DOT_ACTIVE},     {"completed", DOT_DONE}, {"failed", DOT_FAILED},
+        {"cancelled", DOT_DROPPED}, {"expired", DOT_FAILED}, {"skipped", DOT_DROPPED},
     };
 
     for (size_t i = 0; i < FF_ARRAY_LEN(dots); i++)
@@ -202,11 +204,11 @@ static void open_lanes(struct paper *paper, size_t own, const size_t *fresh, siz
 /* A lane for a place that nothing leads to, apart from what is above it. */
 static size_t start_lane(struct paper *paper)
 {
-    const bool is_part = paper->used == 0; /* all before has come to its end */
+    const bool is_new_part = paper->used == 0; /* all before has come to its end */
     const size_t lane = free_lane(paper, 0);
     int pens[LANES_MAX];
 
-    if (lane != NOBODY && paper->count > 0 && (is_part || lane == paper->dot)) {
+    if (lane != NOBODY && paper->count > 0 && (is_new_part || lane == paper->dot)) {
         lanes_as_they_are(paper, pens);
         draw(paper, pens, paper->used, NULL);
     }

@@ -279,8 +279,8 @@ static void test_cli_graph__kinds_are_not_put_together(void **state)
 /* The dot of many nodes is not that of the first. */
 static void test_cli_graph__a_dot_shows_what_needs_a_look(void **state)
 {
-    static const char *const dots[][2] = {
-        {"waiting", "○"}, {"active", "◉"}, {"failed", "✗"}, {"completed", "●"}};
+    static const char *const dots[][2] = {{"waiting", "○"}, {"active", "◉"},  {"failed", "✗"},
+                                          {"expired", "✗"}, {"skipped", "⊘"}, {"completed", "●"}};
     struct fixture *const f = *state;
     char line[64];
 
