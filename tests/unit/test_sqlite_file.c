@@ -220,6 +220,42 @@ static void test_sqlite__processes_do_not_lose_updates(void **state)
     assert_counter(f, "80");
 }
 
+/* A server, a worker and a caller that are started together find no file, or half of one. */
+static void test_sqlite__a_new_file_is_made_by_many_at_once(void **state)
+{
+    struct fx *const f = *state;
+
+    for (int round = 0; round < 10; round++) {
+        pid_t children[4];
+        int start[2];
+        char url[sizeof f->url + 12];
+
+        (void)snprintf(url, sizeof url, "%s%d", f->url, round);
+        assert_int_equal(0, pipe(start));
+        for (size_t i = 0; i < FF_ARRAY_LEN(children); i++) {
+            children[i] = fork();
+            if (children[i] == 0) {
+                char nothing;
+
+                (void)close(start[1]);
+                if (read(start[0], &nothing, 1) != 0)
+                    _exit(1);
+                fx_open_url(f, url);
+                fx_close_store(f);
+                _exit(0);
+            }
+        }
+        (void)close(start[1]); /* all at once */
+        (void)close(start[0]);
+        for (size_t i = 0; i < FF_ARRAY_LEN(children); i++) {
+            int status = -1;
+
+            assert_int_equal(children[i], waitpid(children[i], &status, 0));
+            assert_int_equal(0, status);
+        }
+    }
+}
+
 static void test_sqlite__a_fork_ends_the_use_of_a_store(void **state)
 {
     struct fx *const f = *state;
@@ -444,6 +480,7 @@ int main(void)
         ON(fx_setup_file, test_sqlite__threads_do_not_lose_updates),
         ON(fx_setup_memory, test_sqlite__threads_do_not_lose_updates),
         ON(fx_setup_closed, test_sqlite__processes_do_not_lose_updates),
+        ON(fx_setup_closed, test_sqlite__a_new_file_is_made_by_many_at_once),
         ON(fx_setup_file, test_sqlite__a_fork_ends_the_use_of_a_store),
         ON(fx_setup_file, test_sqlite__commits_of_others_are_noticed),
         ON(fx_setup_closed, test_sqlite__memory_stores_are_shared_by_name),

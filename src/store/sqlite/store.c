@@ -326,12 +326,15 @@ static ff_status open_file(struct ff_sqlite_store *store, bool create, struct ff
     store->home = ff_calloc(1, sizeof *store->home);
     if (!store->home)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the store");
-    /* Whose file it is comes before the first write to it. */
+    /* Whose file it is comes before the first write to it. Somebody else may be making it just now:
+     * nothing of it is there before its name is. */
     rc = ff_sqlite_conn_open(store->home, path, false, create);
     if (rc == SQLITE_OK)
-        rc = ff_sqlite_number(store->home, "PRAGMA application_id", 0, &id);
+        rc = sqlite3_busy_timeout(store->home->db, FF_SQLITE_PATIENCE_MS);
     if (rc == SQLITE_OK)
         rc = ff_sqlite_number(store->home, "PRAGMA schema_version", 0, &objects);
+    if (rc == SQLITE_OK)
+        rc = ff_sqlite_number(store->home, "PRAGMA application_id", 0, &id);
     if (rc == SQLITE_OK && create && sqlite3_db_readonly(store->home->db, "main") == 1)
         rc = SQLITE_READONLY; /* whoever would make it means to write */
     if (rc != SQLITE_OK)
@@ -394,7 +397,8 @@ static ff_status store_init(struct ff_sqlite_store *store, const struct ff_store
     status = ff_sqlite_schema_check(store->home, store, options->migrate, reterr);
     home_leave(store);
     FF_TRY(status);
-    (void)store_notified(&store->base); /* from here on only what is new counts */
+    (void)sqlite3_busy_timeout(store->home->db, 0); /* from here on sessions wait by themselves */
+    (void)store_notified(&store->base);             /* from here on only what is new counts */
     return FF_OK;
 }
 
