@@ -195,8 +195,44 @@ static void add_server(struct ff_strbuf *out, const struct ff_server *server)
     ff_metric_one(out, "ff_sse_clients", "gauge", "Event streams.", metrics->streams);
 }
 
+/* ---- OpenMetrics ---- */
+
+#define HELP_OR_TYPE_BYTES 7 /* "# HELP " */
+
+static bool wants_openmetrics(const struct ff_request *request)
+{
+    const char *const accept =
+        MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+
+    return accept && strstr(accept, "application/openmetrics-text");
+}
+
+/* The same text, but a counter's family is called without the `_total` of its samples, and the end
+ * is marked. */
+static void as_openmetrics(struct ff_strbuf *out, struct ff_str text)
+{
+    static const struct ff_str total = FF_STR_INIT("_total");
+
+    while (text.len > 0) {
+        const char *const eol = memchr(text.ptr, '\n', text.len);
+        const size_t line = eol ? (size_t)(eol - text.ptr) + 1 : text.len;
+        const bool is_head = text.ptr[0] == '#' && line > HELP_OR_TYPE_BYTES;
+        const char *const name = text.ptr + HELP_OR_TYPE_BYTES;
+        const char *const end = is_head ? memchr(name, ' ', line - HELP_OR_TYPE_BYTES) : NULL;
+        const size_t head = end ? (size_t)(end - text.ptr) : 0;
+        const size_t cut =
+            head > total.len && memcmp(end - total.len, total.ptr, total.len) == 0 ? total.len : 0;
+
+        ff_strbuf_add(out, (struct ff_str){text.ptr, head - cut});
+        ff_strbuf_add(out, (struct ff_str){text.ptr + head, line - head});
+        text = (struct ff_str){text.ptr + line, text.len - line};
+    }
+    ff_strbuf_adds(out, "# EOF\n");
+}
+
 bool ff_handle_metrics(struct ff_request *request)
 {
+    const bool open = wants_openmetrics(request);
     struct ff_server *const server = request->server;
     struct ff_strbuf out = ff_strbuf_in(&request->arena, FF_HTTP_ANSWER_BYTES_MAX);
     struct ff_error error;
@@ -208,8 +244,15 @@ bool ff_handle_metrics(struct ff_request *request)
     add_measures(&out, server->client->engine, &request->arena);
     add_lanes(&out, server);
     ff_metrics_write_requests(&out, &server->metrics);
-    const ff_status status = ff_strbuf_take(&out, &text, &error);
+    ff_status status = ff_strbuf_take(&out, &text, &error);
+    if (status == FF_OK && open) {
+        as_openmetrics(&out, text);
+        status = ff_strbuf_take(&out, &text, &error);
+    }
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
-    return ff_answer_bytes(request, 200, "text/plain; version=0.0.4; charset=utf-8", text);
+    return ff_answer_bytes(request, 200,
+                           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                : "text/plain; version=0.0.4; charset=utf-8",
+                           text);
 }

@@ -45,6 +45,19 @@ class Metrics(unittest.TestCase):
             "worker_instance_id": "w", "lanes": [lane]}).json["tasks"][0]
         return {name: task[name] for name in ("execution_id", "lease_id", "lease_epoch")}
 
+    def test_openmetrics_for_those_who_ask(self):
+        answer = self.http.get("/metrics", headers={
+            "Accept": "application/openmetrics-text; version=1.0.0,text/plain;q=0.5"})
+        self.assertEqual("application/openmetrics-text; version=1.0.0; charset=utf-8",
+                         answer.headers["Content-Type"])
+        text = answer.body.decode()
+        self.assertTrue(text.endswith("\n# EOF\n"))
+        self.assertIn("\n# TYPE ff_batches counter\nff_batches_total ", text)
+        self.assertIn("\n# TYPE ff_store_up gauge\nff_store_up 1\n", text)
+        for line in text.splitlines():
+            if line.startswith("#") and line != "# EOF":
+                self.assertNotIn("_total", line.split()[2])
+
     def test_names_and_forms(self):
         values, types = self.scrape()
         self.assertEqual(NAMES, {name: types.get(name) for name in NAMES})
