@@ -93,17 +93,16 @@ static ff_status status_of(const char *code, long http)
         if (strcmp(ff_status_code(status), code) == 0)
             return status;
     /* Not our server, or a newer one: what stands between may have let the request through. */
-    switch (http) {
-    case 404:
-        return FF_NOT_FOUND;
-    case 413:
+    if (http == 413)
         return FF_TOO_LARGE;
-    case 429:
-    case 503:
+    if (http == 429 || http == 503)
         return FF_UNAVAILABLE;
-    default:
-        return http >= 500 ? FF_OUTCOME_UNKNOWN : FF_INVALID;
-    }
+    if (http >= 500)
+        return FF_OUTCOME_UNKNOWN;
+    /* A refusal that is not ours is no word about what was asked for. */
+    if (http >= 400 && !code)
+        return FF_UNAVAILABLE;
+    return http == 404 ? FF_NOT_FOUND : FF_INVALID;
 }
 
 static void copy_text(char *out, size_t bytes, const json_t *text)
@@ -122,7 +121,8 @@ ff_status ff_problem_read(const json_t *problem, long http, struct ff_error *ret
     if (detail)
         (void)ff_fail(reterr, status, "%s", detail);
     else
-        (void)ff_fail(reterr, status, "the server answered %ld", http);
+        (void)ff_fail(reterr, status, "the server answered %ld%s", http,
+                      code ? "" : ", and not as FlowFabric does");
     if (reterr) {
         copy_text(reterr->field, sizeof reterr->field, json_object_get(problem, "field"));
         copy_text(reterr->outcome, sizeof reterr->outcome, json_object_get(problem, "outcome"));

@@ -66,8 +66,8 @@ static void settle(struct ff_worker *worker, struct round *round, ff_status stat
 static void renew(struct ff_worker *worker, struct round *round)
 {
     struct ff_error error = {0};
-    const ff_status status =
-        ff_renew(worker->client, round->items, round->count, round->results, &error);
+    const ff_status status = ff_status_of_call(
+        ff_renew(worker->client, round->items, round->count, round->results, &error));
 
     ff_worker_called(worker, status, "renew leases", &error);
     pthread_mutex_lock(&worker->lock);

@@ -171,13 +171,11 @@ static void settle(struct ff_context *ctx, ff_status status, const struct ff_err
 static void report(struct ff_worker *worker, struct batch *batch)
 {
     struct ff_error error = {0};
-    const ff_status status = say(worker->client, batch, &error);
+    const ff_status status = ff_status_of_call(say(worker->client, batch, &error));
     size_t refused = 0;
 
     FF_FAILPOINT(worker_reported);
     ff_worker_called(worker, status, "report", &error);
-    if (status != FF_OK && !ff_status_say_again(status))
-        ff_worker_notice(worker, "cannot report %zu tasks: %s", batch->count, error.message);
     for (size_t i = 0; status == FF_OK && i < batch->count; i++) {
         if (batch->results[i].status != FF_OK && refused++ == 0)
             ff_worker_notice(worker, "cannot report '%s': %s",

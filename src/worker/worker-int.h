@@ -110,6 +110,9 @@ void ff_worker_called(struct ff_worker *worker, ff_status status, const char *wh
 bool ff_status_ends_lease(ff_status status);
 /* Nobody knows yet: saying the same again is right. */
 bool ff_status_say_again(ff_status status);
+/* Of a call about many tasks. Refused as a whole (a token that has run out, somebody else's 404) it
+ * says nothing about any of them: it is said again like one that got no answer. */
+ff_status ff_status_of_call(ff_status status);
 /* With the lock, at most a minute; may return early. */
 void ff_worker_wait_until(struct ff_worker *worker, pthread_cond_t *cond, int64_t until_ms);
 /* 100 ms, doubled by every try up to 5 s. */

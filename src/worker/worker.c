@@ -72,6 +72,11 @@ bool ff_status_ends_lease(ff_status status)
            status == FF_CONFLICT || status == FF_NOT_FOUND;
 }
 
+ff_status ff_status_of_call(ff_status status)
+{
+    return status == FF_OK || ff_status_say_again(status) ? status : FF_UNAVAILABLE;
+}
+
 bool ff_status_say_again(ff_status status)
 {
     return ff_status_retryable(status) || status == FF_OUTCOME_UNKNOWN || status == FF_INTERNAL;

@@ -2,6 +2,7 @@
 """serving -- a real `ff serve` for tests, and a small client for it; standard library only."""
 
 import http.client
+import http.server
 import json
 import os
 import resource
@@ -240,6 +241,50 @@ class Server:
         self.dir.cleanup()
         if problem[0] is None and (code not in (0, -signal.SIGKILL) or "Sanitizer" in log):
             raise AssertionError(f"server ended with {code}:\n{log[-4000:]}")
+
+
+class Gate:
+    """A proxy in front of a server. rule(path, body) is the status it answers by itself, in words
+    of its own, or None; `refused` counts those."""
+
+    def __init__(self, server, rule):
+        gate = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *words):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, type_, answer = gate.rule(self.path, body), "text/plain", b"no\n"
+                gate.refused += status is not None
+                if status is None:
+                    client = Client("127.0.0.1", server.port)
+                    there = client.post(self.path, raw=body)
+                    client.close()
+                    status, type_, answer = there.status, there.headers["Content-Type"], there.body
+                self.send_response(status)
+                self.send_header("Content-Type", type_)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+        self.rule = rule
+        self.refused = 0
+        self.listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.listener.daemon_threads = True
+        self.listener.handle_error = lambda *about: None  # a client that was killed
+        self.url = f"http://127.0.0.1:{self.listener.server_port}"
+        threading.Thread(target=self.listener.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        self.listener.shutdown()
+        self.listener.server_close()
 
 
 def in_thread(function, *args):

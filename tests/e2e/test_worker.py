@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import DEADLINE_S, Server, wait_for
+from serving import DEADLINE_S, Gate, Server, wait_for
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
@@ -259,6 +259,66 @@ class ThroughAServer(Worker, unittest.TestCase):
         self.addCleanup(server.terminate)
         line = server.stdout.readline().decode()
         self.env["FF_SERVER"] = re.search(r"http://[0-9.:]+", line).group(0)
+
+
+class BehindAProxy(unittest.TestCase):
+    """What a proxy says in the place of the server is no word about any task."""
+
+    def setUp(self):
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
+        self.server = self.enterContext(Server())
+        self.gate = self.enterContext(Gate(self.server, lambda path, body: None))
+        self.http = self.server.client()
+
+    def worker(self, *words, script):
+        """ff worker OPTIONS -- sh -c SCRIPT through the proxy, ended at the end of the test."""
+        worker = subprocess.Popen([FF, "worker", "--server", self.gate.url, *words, "--", "sh",
+                                   "-c", script], env=self.env, cwd=self.server.dir.name,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(worker.communicate)
+        self.addCleanup(worker.kill)
+        return worker
+
+    def submit(self):
+        return self.http.post("/v1/executions", {"kind": "k"}).json["execution_id"]
+
+    def ended(self, execution):
+        path = execution.replace("{", "").replace("}", "")
+        return wait_for("its end", lambda: (
+            lambda shown: shown if shown["finished"] else None)(
+                self.http.get(f"/v1/executions/{path}?wait_ms=10000").json))
+
+    def refuse(self, verb, status=404):
+        """Until it has been said again."""
+        before = self.gate.refused
+        self.gate.rule = lambda path, body: status if path.endswith(verb) else None
+        wait_for(f"{verb} is said again", lambda: self.gate.refused >= before + 2)
+        self.gate.rule = lambda path, body: None
+
+    def test_a_404_to_a_renewal_cancels_nobody(self):
+        one = self.submit()
+        self.worker(script="touch begun; while [ ! -e go ]; do sleep 0.1; done; echo 42")
+        folder = self.server.dir.name
+        wait_for("it runs", lambda: os.path.exists(os.path.join(folder, "begun")))
+        self.refuse("/renew")
+        with open(os.path.join(folder, "go"), "wb"):
+            pass
+        shown = self.ended(one)
+        self.assertEqual(("completed", 1), (shown["public_state"], shown["attempt_count"]))
+
+    def test_a_404_to_a_report_is_not_the_end_of_it(self):
+        one = self.submit()
+        self.worker(script="echo 42")
+        self.refuse("/complete")
+        shown = self.ended(one)
+        self.assertEqual(("completed", 1), (shown["public_state"], shown["attempt_count"]))
+
+    def test_a_404_to_a_claim_does_not_end_the_worker(self):
+        self.gate.rule = lambda path, body: 403
+        worker = self.worker(script="echo 42")
+        self.refuse("/claim", 404)
+        self.assertEqual("completed", self.ended(self.submit())["public_state"])
+        self.assertIsNone(worker.poll())
 
 
 class Refused(unittest.TestCase):
