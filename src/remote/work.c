@@ -3,7 +3,8 @@
  * work.c -- submitting, claiming, and what a worker says: many items in one request.
  *
  * Items that cannot be written keep their own error and are left out of the request. A call with
- * more bytes than a server takes in one body becomes several.
+ * more bytes than a server takes in one body becomes several: what is likely to be too much is
+ * never sent, and what the server (or a proxy before it) finds too large is halved.
  * Read first: src/remote/README.md. Tests: tests/conformance --store http. */
 #include "remote/remote-int.h"
 
@@ -39,18 +40,19 @@ static struct ff_item_head *head_of(const struct bulk *bulk, void *results, size
 /* What is being sent: which items, and how many of them. */
 struct part {
     size_t from, end;
+    size_t most; /* items in one request: fewer once more of them were too large */
     size_t places[FF_SUBMIT_MAX];
     size_t count;
 };
 
-/* Writes items from part->from on until there are enough bytes. */
+/* Writes items from part->from on until there are enough, or enough bytes. */
 static ff_status write_part(const struct bulk *bulk, struct part *part, const void *items,
                             size_t count, void *results, json_t *array)
 {
     size_t bytes = 0;
 
     part->count = 0;
-    for (part->end = part->from; part->end < count; part->end++) {
+    for (part->end = part->from; part->end < count && part->count < part->most; part->end++) {
         const size_t i = part->end;
         struct ff_item_head *const head = head_of(bulk, results, i);
         struct ff_writing out = {.made = ff_json_make()};
@@ -146,6 +148,25 @@ static void fail_item(struct ff_item_head *head, ff_status status, const struct 
     head->error = *error;
 }
 
+/* True: the part was too large as a whole, and half of it is said again. Of one item that is the
+ * answer; the others may go together again without it. */
+static bool halve(struct part *part, ff_status status, size_t count)
+{
+    const bool again = status == FF_TOO_LARGE && part->count > 1;
+
+    if (status == FF_TOO_LARGE)
+        part->most = again ? part->count / 2 : count;
+    if (again)
+        part->end = part->from;
+    return again;
+}
+
+/* What is too large alone is the item's own answer, as a store gives it. */
+static bool is_for_all(ff_status status)
+{
+    return status != FF_OUTCOME_UNKNOWN && status != FF_TOO_LARGE;
+}
+
 static ff_status bulk_call(struct ff_client *client, const struct bulk *bulk, const void *items,
                            size_t count, void *results, struct ff_error *reterr)
 {
@@ -157,15 +178,17 @@ static ff_status bulk_call(struct ff_client *client, const struct bulk *bulk, co
     if (!part)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu items", count);
     memset(results, 0, count * bulk->result_bytes);
-    for (; part->from < count; part->from = part->end) {
+    for (part->most = count; part->from < count; part->from = part->end) {
         const ff_status status = send_part(client, bulk, part, items, count, results, &error);
 
         if (status == FF_OK)
             continue;
+        if (halve(part, status, count))
+            continue;
         if (status == FF_NO_MEMORY) /* nothing of this part was sent, nor will be of the next */
             part->end = count;
         /* Nothing was accepted, and there is one answer for all; later it is each item's. */
-        if (part->from == 0 && part->end >= count && status != FF_OUTCOME_UNKNOWN)
+        if (part->from == 0 && part->end >= count && is_for_all(status))
             answer = status;
         for (size_t i = part->from; i < part->end; i++)
             fail_item(head_of(bulk, results, i), status, &error);

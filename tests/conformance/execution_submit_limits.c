@@ -206,6 +206,31 @@ FF_CONFORMANCE(execution_submit_limits, tags_at_their_limits_are_kept)
     EXPECT_TEXT(t, tags[0].value, info->tags[1].value);
 }
 
+/* Through a server they were one body above its limit, and refused altogether. */
+FF_CONFORMANCE(execution_submit_limits, many_at_their_limits_fit_in_one_call)
+{
+    enum { COUNT = 200 }; /* 10 MB of JSON: a byte of control has six there */
+    struct ff_submission *const items = keep(t, COUNT * sizeof *items);
+    struct ff_submitted *const results = keep(t, COUNT * sizeof *results);
+    struct ff_tag_pair tags[32];
+    char names[32][8];
+
+    for (size_t i = 0; i < 32; i++) {
+        (void)snprintf(names[i], sizeof names[i], "t%zu", i);
+        tags[i] = (struct ff_tag_pair){names[i], text_of(t, 256, '\x01')};
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        items[i] = submission();
+        items[i].tags = tags;
+        items[i].tag_count = 32;
+    }
+    items[7].kind = ""; /* a bad one has its own answer, wherever the call is cut */
+    EXPECT_OK(t, ff_submit(t->client, items, COUNT, results, &t->err));
+    for (size_t i = 0; i < COUNT; i++)
+        EXPECT_INT(t, i == 7 ? FF_INVALID : FF_OK, results[i].status);
+    EXPECT_TEXT(t, tags[31].value, look(t, results[COUNT - 1].execution_id)->tags[31].value);
+}
+
 FF_CONFORMANCE(execution_submit_limits, capabilities)
 {
     static const char *const bad[] = {"", "a,b", "a b", "a\tb", CONTROL, BAD_UTF8};

@@ -320,6 +320,29 @@ class BehindAProxy(unittest.TestCase):
         self.assertEqual("completed", self.ended(self.submit())["public_state"])
         self.assertIsNone(worker.poll())
 
+    def test_what_is_too_large_together_is_said_in_parts(self):
+        """All of them were failed for good, although each would have been taken."""
+        folder = self.server.dir.name
+        said = []
+
+        def rule(path, body):
+            if not path.endswith("/complete"):
+                return None
+            said.append(len(json.loads(body)["tasks"]))
+            if len(said) == 1:  # the others gather meanwhile
+                wait_for("all have run", lambda: sum(
+                    name.startswith("ran-") for name in os.listdir(folder)) == 8)
+            return 413 if len(body) > 100000 else None
+
+        made = [self.submit() for _ in range(8)]
+        self.gate.rule = rule
+        self.worker("--concurrency", "8",
+                    script="head -c 60000 /dev/zero | tr '\\0' x; mktemp ran-XXXXXX >&2")
+        for one in made:
+            shown = self.ended(one)
+            self.assertEqual("completed", shown["public_state"], shown["failure"])
+        self.assertGreater(max(said), 1)
+
 
 class Refused(unittest.TestCase):
     """A worker whose server is away, or does not want it, says so once."""
