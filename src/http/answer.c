@@ -54,12 +54,19 @@ bool ff_answer_bytes(struct ff_request *request, int status, const char *content
     return true;
 }
 
-/* Nothing else can be said any more. */
-static bool answer_plain(struct ff_request *request)
+/* Nothing else can be said any more, not even a problem. */
+static bool answer_plain(struct ff_request *request, ff_status problem)
 {
+    if (problem == FF_OUTCOME_UNKNOWN)
+        return ff_answer_bytes(request, 504, PROBLEM_TYPE,
+                               FF_STR("{\"type\":\"urn:flowfabric:problem:outcome_unknown\","
+                                      "\"title\":\"may or may not be applied\",\"status\":504,"
+                                      "\"detail\":\"there is no memory to say what was done\","
+                                      "\"code\":\"outcome_unknown\",\"retryable\":false}\n"));
     return ff_answer_bytes(request, 503, PROBLEM_TYPE,
                            FF_STR("{\"type\":\"urn:flowfabric:problem:no_memory\","
-                                  "\"title\":\"out of memory\",\"status\":503,"
+                                  "\"title\":\"out of memory, not applied\",\"status\":503,"
+                                  "\"detail\":\"there is no memory for an answer\","
                                   "\"code\":\"no_memory\",\"retryable\":true}\n"));
 }
 
@@ -75,16 +82,28 @@ ff_status ff_answer_text(const json_t *json, struct ff_arena *arena, struct ff_s
     return ff_strbuf_take(&out, ret, reterr);
 }
 
-static bool answer_text(struct ff_request *request, int status, const char *type, json_t *json)
+/* Takes the reference. Not FF_OK: there is no answer yet. */
+static ff_status answer_text(struct ff_request *request, int status, const char *type, json_t *json)
 {
-    struct ff_error error = {.status = FF_NO_MEMORY};
     struct ff_str text = {0};
-    const ff_status made = ff_answer_text(json, &request->arena, &text, &error);
+    const ff_status made = ff_answer_text(json, &request->arena, &text, NULL);
 
     json_decref(json);
     if (made == FF_OK)
-        return ff_answer_bytes(request, status, type, text);
-    return answer_plain(request);
+        (void)ff_answer_bytes(request, status, type, text);
+    return made;
+}
+
+/* What was asked for has been done if it was more than a look, and saying how is not possible. */
+static bool answer_unsaid(struct ff_request *request, ff_status why)
+{
+    const bool is_look = strcmp(request->route->method, "GET") == 0;
+
+    if (why != FF_TOO_LARGE)
+        return ff_answer_fail(request, is_look ? FF_NO_MEMORY : FF_OUTCOME_UNKNOWN, NULL,
+                              "there is no memory for the answer");
+    return ff_answer_fail(request, is_look ? FF_TOO_LARGE : FF_OUTCOME_UNKNOWN, "answer",
+                          "the answer has more than %d bytes", FF_HTTP_ANSWER_BYTES_MAX);
 }
 
 /* The address of the page behind this one: what was asked, with another cursor. */
@@ -113,7 +132,9 @@ bool ff_answer_json(struct ff_request *request, int status, json_t *json)
     const char *const cursor = json_string_value(json_object_get(json, "next_cursor"));
     const char *const next = cursor ? next_link(request, cursor) : NULL;
 
-    (void)answer_text(request, status, JSON_TYPE, json);
+    const ff_status made = answer_text(request, status, JSON_TYPE, json);
+    if (made != FF_OK)
+        return answer_unsaid(request, made);
     if (next)
         ff_answer_header(request, MHD_HTTP_HEADER_LINK, next);
     return true;
@@ -129,8 +150,9 @@ bool ff_answer_error(struct ff_request *request, ff_status status, const struct 
         if (request->trace_id[0])
             (void)json_object_set_new(problem, "trace_id", json_string(request->trace_id));
     }
-    (void)answer_text(request, http, PROBLEM_TYPE, problem);
-    if (http == 503)
+    if (answer_text(request, http, PROBLEM_TYPE, problem) != FF_OK)
+        (void)answer_plain(request, status);
+    if (request->status == 503)
         ff_answer_header(request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     if (http == 401)
         ff_answer_header(request, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");

@@ -132,9 +132,11 @@ bool ff_request_keep(struct ff_request *request, const struct ff_reply_in *key)
 {
     FF_AUTO(ff_answer_free) struct ff_kept kept = {0};
     struct ff_error error;
+
+    if (request->status >= 400) /* it could not be said; errors are not stored */
+        return true;
     const ff_status status =
         ff_reply(request->server->client, key, request->status, request->text, &kept, &error);
-
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
     return kept.found ? ff_answer_kept(request, kept.status, kept.body) : true;

@@ -345,6 +345,26 @@ class Hostile(unittest.TestCase):
                 http.close()
             self.assertEqual(431, http.get("/livez?x=" + "x" * 3000).status)
 
+    def test_an_answer_that_is_too_large_is_no_lack_of_memory(self):
+        """It was 503 no_memory, with the advice to try again, for ever."""
+        names = [f"{i:03}" + '"' * 125 for i in range(500)]  # a quote has two bytes in JSON
+        with Server(args=["--body-bytes-max", str(24 << 20)]) as server:
+            http = server.client()
+            path = "/v1/flows"
+            for at in range(0, len(names), 50):
+                new = range(at, at + 50)
+                made = http.post(path, {
+                    "nodes": [{"name": names[i], "kind": "k"} for i in new],
+                    "edges": [{"from": names[j], "to": names[i]} for i in new for j in range(i)]})
+                self.assertEqual(201, made.status, made)
+                link = made.headers["Location"]
+                path = link + "/grow"
+            answer = http.get(link)
+            self.assertEqual((413, "too_large", "answer", False), (
+                answer.status, *(answer.json[name] for name in ("code", "field", "retryable"))))
+            self.assertIn(str(64 << 20), answer.json["detail"])
+            self.assertIsNone(answer.headers["Retry-After"])
+
     def test_who_asks_before_sending_is_told_at_once(self):
         """However large: nothing of the body is sent, and there is no 100 Continue."""
         head = (b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
