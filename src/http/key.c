@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "base/str.h"
+#include "base/uuid.h"
 #include "http/handlers.h"
 #include "http/limits.h"
 #include "http/server-int.h"
@@ -72,6 +73,20 @@ static json_t *normal_object(const struct ff_shape *shape, const json_t *json, c
     return object;
 }
 
+/* However an id is spelled in a path, it is one: what is in front of its uuid says where it lives.
+ */
+static void add_param(struct ff_sha256 *sha, const struct ff_route *route, const char *param)
+{
+    const char *const colon = strrchr(param, ':');
+    char text[FF_UUID_TEXT_BYTES];
+    struct ff_uuid uuid;
+
+    if (strstr(route->path, "{id}") && !strchr(param, '/') && /* "<flow>/<node>" */
+        ff_uuid_parse(ff_str_of(colon ? colon + 1 : param), &uuid))
+        param = ff_uuid_format(uuid, text);
+    ff_sha256_add(sha, param, strlen(param) + 1);
+}
+
 static ff_status hash_of(const struct ff_request *request, const json_t *body,
                          uint8_t hash[FF_SHA256_BYTES], struct ff_error *reterr)
 {
@@ -84,7 +99,7 @@ static ff_status hash_of(const struct ff_request *request, const json_t *body,
 
     if (status == FF_OK) {
         for (size_t i = 0; i < FF_ROUTE_PARAMS_MAX && request->params[i]; i++)
-            ff_sha256_add(&sha, request->params[i], strlen(request->params[i]) + 1);
+            add_param(&sha, request->route, request->params[i]);
         ff_sha256_add(&sha, text, strlen(text) + 1);
         ff_sha256_add(&sha, query, strlen(query) + 1);
         status = ff_sha256_finish(&sha, hash, reterr);
@@ -93,6 +108,23 @@ static ff_status hash_of(const struct ff_request *request, const json_t *body,
     free(text);
     free(query);
     return status;
+}
+
+/* Which namespace the call is about; of many items the first one's. Where there is a filter that
+ * names none, what the token is bound to is meant. */
+static const char *namespace_of(json_t *body, const struct ff_token *token, const char *home)
+{
+    const json_t *const items = json_object_get(body, "executions");
+    json_t *const filter = json_object_get(body, "filter");
+    const bool is_bound = token && token->namespace_count;
+    const json_t *const about = items ? json_array_get(items, 0) : filter ? filter : body;
+    const char *const named = json_string_value(json_object_get(about, "namespace"));
+
+    if (filter && !named && is_bound)
+        (void)json_object_set_new(filter, "namespace", json_string(home));
+    if (named)
+        return named;
+    return items || is_bound ? home : "-";
 }
 
 /* ---- keys --------------------------------------------------------------------------------------
@@ -116,8 +148,7 @@ bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_i
         return !ff_answer_fail(request, FF_INVALID, "Idempotency-Key",
                                "a key has 1 to %d printable characters", FF_KEY_BYTES_MAX);
     json_t *const body = normal_object(shape, request->body, home);
-    const char *const named = json_string_value(json_object_get(body, "namespace"));
-    const char *const ns = named ? named : is_bulk ? home : "-"; /* a bulk call names none itself */
+    const char *const ns = namespace_of(body, token, home);
     *ret = (struct ff_reply_in){.key = key, .keep_ms = FF_HTTP_REPLY_KEEP_MS};
     ret->scope =
         ff_arena_printf(&request->arena, "%s/%s/%s", token ? token->name : "-", ns, route->name);

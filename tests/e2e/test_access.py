@@ -82,7 +82,9 @@ class Tokens(unittest.TestCase):
         for path, body, again in (("/v1/executions", one, {**one, **here}),
                                   ("/v1/executions", {"executions": [one]},
                                    {"executions": [{**one, **here}]}),
-                                  ("/v1/flows", flow, {**flow, **here})):
+                                  ("/v1/flows", flow, {**flow, **here}),
+                                  ("/v1/executions:cancel", {"filter": {"lane": "keyed"}},
+                                   {"filter": {"lane": "keyed", **here}})):
             key = {"Idempotency-Key": f"here-{len(str(body))}"}
             first = tenant.post(path, body, headers=key)
             second = tenant.post(path, again, headers=key)

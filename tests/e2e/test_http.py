@@ -3,6 +3,7 @@
 
 import re
 import unittest
+import urllib.parse
 
 from serving import Server, expect_woken_by_hint
 
@@ -107,6 +108,37 @@ class Http(unittest.TestCase):
         self.problem(again, 409, "not_leased")
         self.problem(self.http.post("/v1/executions", body, headers={"Idempotency-Key": "x" * 256}),
                      400, "invalid", "Idempotency-Key")
+
+    def test_a_key_knows_an_id_however_it_is_spelled(self):
+        made = self.submit()
+        full = urllib.parse.quote(made, safe="")
+        partition, bare = made[1:].split("}:")
+        flow = self.http.post("/v1/flows", {"nodes": [{"name": "a", "kind": "k"}]}).json["flow_id"]
+        for root, spellings in (
+                ("/v1/executions/", (bare, f"{partition}:{bare}", full, bare.upper())),
+                ("/v1/flows/", (flow, flow.upper()))):
+            answers = [self.http.post(f"{root}{name}/cancel", {"reason": "r"},
+                                      headers={"Idempotency-Key": self.lane})
+                       for name in spellings]
+            for answer in answers[1:]:
+                self.assertEqual((200, answers[0].body, "true"), (
+                    answer.status, answer.body, answer.headers["Idempotent-Replay"]))
+        other = self.http.post(self.link(self.submit()) + "/cancel",
+                               {"reason": "r"}, headers={"Idempotency-Key": self.lane})
+        self.problem(other, 422, "key_reused", "Idempotency-Key")
+
+    def test_a_key_is_of_the_namespace_that_a_call_names(self):
+        """Of a filter and of items, too: it is another key in another namespace."""
+        for path, body in (("/v1/executions", lambda ns: {"executions": [
+                               {"kind": "k", "lane": self.lane, "namespace": ns}]}),
+                           ("/v1/executions:cancel", lambda ns: {
+                               "filter": {"lane": self.lane, "namespace": ns}, "reason": "r"}),
+                           ("/v1/executions:replay", lambda ns: {
+                               "filter": {"lane": self.lane, "namespace": ns}})):
+            for ns in ("one", "two"):
+                answer = self.keyed(path, body(ns), self.lane)
+                self.assertEqual(200, answer.status, answer)
+                self.assertIn(answer.json.get("done"), (None, 1))
 
     def test_a_key_covers_a_bulk_call(self):
         items = [{"kind": "k", "lane": self.lane}] * 3 + [{"kind": 1}]
