@@ -129,6 +129,11 @@ static int limit_options(struct ff_cli *cli, const struct config *config,
 
     for (size_t i = 0; i < FF_ARRAY_LEN(all) && code == FF_EXIT_OK; i++)
         code = number_of(cli, config, all[i].opt, 0, all[i].value);
+    if (code == FF_EXIT_OK && options->sse_comment_ms >= FF_HTTP_STALL_MS)
+        return ff_cli_usage(cli,
+                            "--sse-comment-ms is below %d: a stream that is silent for so long is "
+                            "taken for dead",
+                            FF_HTTP_STALL_MS);
     return code;
 }
 

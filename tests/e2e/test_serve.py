@@ -70,6 +70,11 @@ class Options(unittest.TestCase):
         self.refused("'xml'", "--config", config, env={"FF_LOG": "xml"})
         self.refused("'html'", "--config", config, "--log", "html", env={"FF_LOG": "xml"})
 
+    def test_streams_show_that_they_live_before_they_are_taken_for_dead(self):
+        """Every quiet stream was cut off after a minute, whatever had been asked for."""
+        for value in ("60000", "3600000"):
+            self.refused("--sse-comment-ms is below 60000", "--sse-comment-ms", value)
+
     def test_places_that_are_none(self):
         for listen in ("9191", ":9191", "127.0.0.1:", "127.0.0.1:65536", "[::1"):
             self.refused("HOST:PORT", "--listen", listen)
