@@ -21,7 +21,7 @@ _ff()
     *' flow cancel'*) options=' --policy --reason --store --server --json --help' ;;
     *' lanes '*) options=' --reason --store --server --json --help' ;;
     *' workers '*) options=' --store --server --json --help' ;;
-    *' worker '*) options=' --lane --kind --namespace --capability --concurrency --ahead --lease-ttl-ms --grace-ms --kill-after-ms --worker-id --store --server --json --help' ;;
+    *' worker '*) options=' --lane --kind --namespace --capability --concurrency --ahead --lease-ttl-ms --grace-ms --kill-after-ms --worker-id --result-bytes-max --store --server --json --help' ;;
     *' fsck '*) options=' --store --server --json --help' ;;
     *' doctor '*) options=' --store --server --json --help' ;;
     *' bench '*) options=' --count --store --server --json --help' ;;

@@ -64,7 +64,7 @@ int ff_cli_open(struct ff_cli *cli, bool must_exist);
 /* For questions that may take hours. */
 int ff_cli_open_patient(struct ff_cli *cli);
 /* The same with timers and scanners, for a run that lasts. */
-int ff_cli_open_engine(struct ff_cli *cli);
+int ff_cli_open_engine(struct ff_cli *cli, int64_t result_bytes_max);
 /* For verbs that a server does not offer: FF_EXIT_USAGE, told, if one is named. */
 int ff_cli_needs_store(struct ff_cli *cli);
 /* NULL: the store is used directly. */

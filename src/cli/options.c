@@ -58,7 +58,7 @@ static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_RESTORED, FF_OPT_C
 static const ff_opt worker_takes[] = {FF_OPT_LANE,       FF_OPT_KIND,        FF_OPT_NAMESPACE,
                                       FF_OPT_CAPABILITY, FF_OPT_CONCURRENCY, FF_OPT_AHEAD,
                                       FF_OPT_LEASE_TTL,  FF_OPT_GRACE,       FF_OPT_KILL_AFTER,
-                                      FF_OPT_WORKER_ID,  FF_OPT_COUNT};
+                                      FF_OPT_WORKER_ID,  FF_OPT_RESULT_MAX,  FF_OPT_COUNT};
 static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
 static const ff_opt nothing[] = {FF_OPT_COUNT};
 

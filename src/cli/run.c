@@ -97,9 +97,12 @@ int ff_cli_open_patient(struct ff_cli *cli)
     return open_with(cli, &options);
 }
 
-int ff_cli_open_engine(struct ff_cli *cli)
+int ff_cli_open_engine(struct ff_cli *cli, int64_t result_bytes_max)
 {
-    const struct ff_options options = {.size = sizeof options};
+    const struct ff_options options = {
+        .size = sizeof options,
+        .result_bytes_max = ff_cli_server(cli) ? 0 : result_bytes_max, /* a server has its own */
+    };
 
     return open_with(cli, &options);
 }

@@ -209,7 +209,7 @@ static bool is_cancelled(void *ctx)
 struct command {
     struct ff_cli *cli;
     char *const *argv;
-    int64_t kill_after_ms;
+    int64_t kill_after_ms, result_bytes_max;
 };
 
 static ff_verdict run_command(struct ff_context *ctx, void *data)
@@ -220,7 +220,7 @@ static ff_verdict run_command(struct ff_context *ctx, void *data)
     struct ff_child child = {
         .argv = command->argv,
         .input = task->input,
-        .out_bytes_max = FF_RESULT_BYTES_MAX,
+        .out_bytes_max = (size_t)command->result_bytes_max,
         .kill_after_ms = command->kill_after_ms,
         .is_cancelled = is_cancelled,
         .ctx = ctx,
@@ -274,8 +274,13 @@ static int take_options(struct ff_cli *cli, struct ff_worker_options *options,
         code = ff_cli_number(cli, FF_OPT_GRACE, 0, &options->grace_ms);
     if (code == FF_EXIT_OK)
         code = ff_cli_number(cli, FF_OPT_KILL_AFTER, KILL_AFTER_MS, &command->kill_after_ms);
+    if (code == FF_EXIT_OK)
+        code =
+            ff_cli_number(cli, FF_OPT_RESULT_MAX, FF_RESULT_BYTES_MAX, &command->result_bytes_max);
     if (code != FF_EXIT_OK)
         return code;
+    if (command->result_bytes_max < 1 || command->result_bytes_max > FF_PAYLOAD_BYTES_CEILING)
+        return ff_cli_usage(cli, "--result-bytes-max is 1 to %d", FF_PAYLOAD_BYTES_CEILING);
     if (concurrency < 1 || concurrency > 256 || ahead < 0 || ahead > 256)
         return ff_cli_usage(cli, "--concurrency is 1 to 256, --ahead 0 to 256");
     if (ff_cli_has(cli, FF_OPT_GRACE) && options->grace_ms == 0)
@@ -361,7 +366,7 @@ int ff_run_worker(struct ff_cli *cli)
     if (code == FF_EXIT_OK && !is_there(cli, cli->args[0])) /* else it would fail every task */
         code = ff_cli_usage(cli, "cannot run '%s': %s", cli->args[0], strerror(errno));
     if (code == FF_EXIT_OK)
-        code = ff_cli_open_engine(cli);
+        code = ff_cli_open_engine(cli, command.result_bytes_max);
     if (code != FF_EXIT_OK)
         return code;
     greet(cli, &options);

@@ -136,6 +136,14 @@ class Worker:
         self.worker(script="head -c 1048577 /dev/zero | tr '\\0' x")
         self.assertEqual("permanent", self.until_state(one, "failed")["failure"]["class"])
 
+    def test_how_much_output_is_too_much_is_an_option(self):
+        one = self.submit()
+        self.worker("--result-bytes-max", str(3 << 20),
+                    script="head -c 3000000 /dev/zero | tr '\\0' x")
+        shown = self.until_state(one, "completed")
+        self.assertIsNone(shown["failure"])
+        self.assertEqual(3000000, len(self.result(one)))
+
     def test_large_input_that_is_not_read(self):
         big = self.path("big.json")
         with open(big, "w", encoding="ascii") as out:
@@ -252,7 +260,8 @@ class OnSqlite(Worker, unittest.TestCase):
 class ThroughAServer(Worker, unittest.TestCase):
     def place(self):
         server = subprocess.Popen(
-            [FF, "serve", "--store", f"sqlite:{self.path('work.db')}", "--listen", "127.0.0.1:0"],
+            [FF, "serve", "--store", f"sqlite:{self.path('work.db')}", "--listen", "127.0.0.1:0",
+             "--result-bytes-max", str(4 << 20)],
             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
