@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/macros.h"
 #include "base/str.h"
 #include "http/limits.h"
 #include "http/server-int.h"
@@ -120,9 +121,8 @@ static bool host_is_known(const struct ff_server *server, const char *host)
 
 /* A page in a browser must not drive a local engine: neither by a name that was made to point here
  * nor from another origin. */
-static bool place_is_right(struct ff_request *request)
+static bool place_is_right(struct ff_request *request, const char *host_text)
 {
-    const char *const host_text = header(request, MHD_HTTP_HEADER_HOST);
     const char *const origin = header(request, MHD_HTTP_HEADER_ORIGIN);
     char host[256], origin_host[256];
     int port = 0, origin_port = 0;
@@ -239,12 +239,34 @@ static bool body_may_come(struct ff_request *request)
     return true;
 }
 
+/* What the request is for. A target with scheme and authority, as for a proxy, becomes its path,
+ * and the authority stands for Host (RFC 9112, 3.2.2). */
+static const char *take_host(struct ff_request *request)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+
+    for (size_t i = 0; i < FF_ARRAY_LEN(schemes); i++) {
+        const char *const at = request->uri + strlen(schemes[i]);
+
+        if (strncasecmp(request->uri, schemes[i], strlen(schemes[i])) != 0)
+            continue;
+        const size_t len = strcspn(at, "/?");
+        const struct ff_str path =
+            ff_arena_printf(&request->arena, "%s%s", at[len] == '/' ? "" : "/", at + len);
+        request->uri = path.ptr ? path.ptr : "/";
+        return ff_arena_str(&request->arena, (struct ff_str){at, len}).ptr;
+    }
+    return header(request, MHD_HTTP_HEADER_HOST);
+}
+
 void ff_request_admit(struct ff_request *request)
 {
+    const char *const host = take_host(request);
+
     take_ids(request);
     if (request->conn->crowded)
         (void)ff_answer_fail(request, FF_OVERLOADED, NULL, "too many connections");
-    else if (head_fits(request) && head_is_sound(request) && place_is_right(request) &&
+    else if (head_fits(request) && head_is_sound(request) && place_is_right(request, host) &&
              find_route(request) && is_allowed(request))
         (void)body_may_come(request);
 }

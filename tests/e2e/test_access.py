@@ -453,6 +453,25 @@ class Hostile(unittest.TestCase):
                         while answer:
                             answer = one.recv(65536)
 
+    def test_a_target_may_name_the_server(self):
+        """As a proxy asks, RFC 9112, 3.2.2; it stands for Host."""
+        with Server(args=["--log-level", "warn"]) as server:
+            for target, host, status in (("http://127.0.0.1/livez", "127.0.0.1", 200),
+                                         ("HTTP://localhost:80/livez?verbose", "localhost", 200),
+                                         ("http://localhost/v1/lanes", "evil.example", 200),
+                                         ("http://localhost", "localhost", 200),
+                                         ("http://localhost?x=1", "localhost", 400),
+                                         ("http://localhost/nothing", "localhost", 404),
+                                         ("http://evil.example/livez", "localhost", 421),
+                                         ("http://a@localhost/livez", "localhost", 421),
+                                         ("http:///livez", "localhost", 421),
+                                         ("ftp://localhost/livez", "localhost", 404)):
+                with self.connect(server) as one:
+                    one.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n"
+                                "Connection: close\r\n\r\n".encode())
+                    answer = one.makefile("rb").read()
+                    self.assertEqual(str(status).encode(), answer.split(b" ")[1], (target, answer))
+
     def test_what_is_no_text_is_refused_in_text(self):
         """Bytes that are no UTF-8, and characters that a message would cut in two."""
         long = "a" + "%C3%A9" * 100
