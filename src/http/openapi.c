@@ -250,6 +250,17 @@ static json_t *responses_of(const struct ff_route *route)
     return responses;
 }
 
+/* Any one of them will do. */
+static json_t *security_of(unsigned scopes)
+{
+    json_t *const any = json_array();
+
+    for (unsigned scope = 1; scope <= scopes; scope <<= 1)
+        if (scopes & scope)
+            (void)json_array_append_new(any, json_pack("{s:[s]}", "bearer", ff_scope_name(scope)));
+    return any;
+}
+
 static json_t *operation_of(const struct ff_route *route)
 {
     json_t *const operation =
@@ -259,8 +270,7 @@ static json_t *operation_of(const struct ff_route *route)
     if (route->body || route->bulk)
         (void)json_object_set_new(operation, "requestBody", body_of(route));
     if (route->scopes)
-        (void)json_object_set_new(operation, "security",
-                                  json_pack("[{s:[s]}]", "bearer", ff_scope_name(route->scopes)));
+        (void)json_object_set_new(operation, "security", security_of(route->scopes));
     return operation;
 }
 

@@ -149,6 +149,33 @@ class Tokens(unittest.TestCase):
             "worker_instance_id": "w-1", "lanes": ["grow"]}).json["tasks"]))
         self.assertEqual(201, worker.post(path, more).status)
 
+    def test_a_worker_may_read_the_results_it_is_pointed_to(self):
+        """A large result of a node upstream does not come along with the task."""
+        tenant, worker = self.server.client(TENANT), self.server.client(WORKER)
+        node = {"kind": "k", "lane": "results"}
+        made = tenant.post("/v1/flows", {"nodes": [{"name": "a", **node}, {"name": "b", **node}],
+                                         "edges": [{"from": "a", "to": "b"}]})
+        self.assertEqual(201, made.status, made)
+
+        def claimed():
+            tasks = worker.post("/v1/workers/w/claim", {
+                "worker_instance_id": "w-r", "lanes": ["results"], "wait_ms": 10000}).json["tasks"]
+            return tasks[0] if tasks else None
+
+        task = wait_for("node a", claimed)
+        done = worker.post("/v1/tasks/complete", {"tasks": [{
+            "execution_id": task["execution_id"], "lease_id": task["lease_id"],
+            "lease_epoch": task["lease_epoch"], "result": "x" * 1000000}]})
+        self.assertEqual("completed", done.json["results"][0]["public_state"])
+        url = wait_for("node b", claimed)["upstream"]["a"]["result_url"]
+        answer = worker.get(url)
+        self.assertEqual((200, "x" * 1000000), (answer.status, answer.json))
+        link = url.split("/result")[0]
+        self.assertEqual(403, worker.get(link).status, "nothing more")
+        other = self.server.client(ADMIN).post("/v1/executions", {
+            "kind": "k", "namespace": "other"}).headers["Location"]
+        self.assertEqual(404, worker.get(other + "/result").status, "of its own namespaces")
+
     def test_who_did_it_is_told_and_no_secret_is_logged(self):
         admin = self.server.client(ADMIN)
         made = admin.post("/v1/executions", {"kind": "k"})
