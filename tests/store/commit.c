@@ -46,7 +46,8 @@ static void leave(void)
     }                                                                                              \
     static void name##_body(void)
 
-/* A load and an insert of ff_meta `name`, not yet saved. */
+/* A load and an insert of ff_meta `name`, not yet saved. With `lock_wait_ms` the save waits that
+ * long for a key, too. */
 static bool begin_insert(struct batch *batch, struct ff_session *session, const char *name)
 {
     struct ff_entry *const entry = want_meta(batch, name, FF_WANT_LOCK);
@@ -123,8 +124,10 @@ WITH_SESSIONS(killed_before_save_is_certain, "")
 
 WITH_SESSIONS(killed_in_save_is_certain_before_commit, "")
 {
-    const int pid_of_one = begin_insert(&a, one, "x") ? session_pid() : 0;
+    int pid_of_one;
 
+    a.call.lock_wait_ms = CALL_MS; /* a slow test must not find the save over */
+    pid_of_one = begin_insert(&a, one, "x") ? session_pid() : 0;
     (void)disturb("BEGIN"); /* the save waits for this row */
     (void)disturb("INSERT INTO %s.ff_meta VALUES ('x', 'w')", test_schema());
     a.call.kind = FF_CALL_SAVE;
@@ -228,6 +231,7 @@ WITH_SESSIONS(resolve_waits_for_rollback, "")
 
 WITH_SESSIONS(abandoned_save_is_unknown, "")
 {
+    a.call.lock_wait_ms = CALL_MS;
     CHECK(begin_insert(&a, one, "x"));
     (void)disturb("BEGIN");
     (void)disturb("INSERT INTO %s.ff_meta VALUES ('x', 'w')", test_schema());
