@@ -266,7 +266,13 @@ static bool judge_by_model(const struct combo *combo, const struct result *resul
     return equal;
 }
 
-/* A wait that the server ended by itself was a slow machine's: the game is played again. */
+/* The server has ended a wait for a lock, or a transaction in which nothing was said. */
+static bool was_too_slow(const struct result *result)
+{
+    return strstr(result->trace.bytes, "55P03") || strstr(result->trace.bytes, "25P03");
+}
+
+/* What the server ended by itself was a slow machine's: the game is played again. */
 static void play_in_time(const struct combo *combo, const struct chooser *chooser,
                          struct result *ret, uint64_t *ret_number)
 {
@@ -275,7 +281,7 @@ static void play_in_time(const struct combo *combo, const struct chooser *choose
 
         *ret_number = games + 1;
         play(board_of(combo), combo, (1u << combo->count) - 1, *ret_number, chooser, ret);
-        if (!strstr(ret->trace.bytes, "55P03"))
+        if (!was_too_slow(ret))
             return;
         if (chooser->prng)
             *chooser->prng = before;
