@@ -285,7 +285,7 @@ class Tokens(unittest.TestCase):
                 self.assertEqual((201, None), flow("ab", ["ab"]))
         with Server(args=["--event-retention-ms", "3600000", "--event-count-max", "1000",
                           "--event-renewals", "none", "--result-bytes-max", "100"]) as server:
-            self.assertEqual(200, server.client().get("/readyz").status)
+            wait_for("ready", lambda: server.client().get("/readyz").status == 200)
 
 
 class Places(unittest.TestCase):

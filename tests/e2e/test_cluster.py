@@ -24,7 +24,7 @@ class Cluster(unittest.TestCase):
     def test_a_store_that_hangs_is_told(self):
         with Proxy() as proxy, Server(store=proxy.url, args=["--log-level", "warn"]) as server:
             http = server.client()
-            self.assertEqual(200, http.get("/readyz").status)
+            wait_for("ready", lambda: http.get("/readyz").status == 200)
             proxy.flows.clear()
             stream = in_thread(lambda: server.client().get(
                 "/v1/events", headers={"Accept": "text/event-stream"}))
