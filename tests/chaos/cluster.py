@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,13 +16,10 @@ import time
 from waits import dawdle, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from ports import free_port  # pylint: disable=wrong-import-position
+
 PG_PRIVATE = os.path.join(HERE, "..", "support", "pg-private")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Postgres:

@@ -9,14 +9,18 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.parse
 import uuid
 
-FF = os.environ.get("FF_TEST_FF") or os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from ports import free_port  # pylint: disable=wrong-import-position,unused-import
+
+FF = os.environ.get("FF_TEST_FF") or os.path.join(HERE, "..", "..", "build", "asan", "ff")
 PG = os.environ.get("FF_TEST_PG")
 DEADLINE_S = 120
 FILES = 4096  # a thousand connections are more than a shell allows unasked

@@ -4,21 +4,14 @@ where packages are missing."""
 
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import unittest
 
-from serving import DEADLINE_S
+from serving import DEADLINE_S, free_port
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 FF = os.environ.get("FF_TEST_FF") or os.path.join(ROOT, "build", "asan", "ff")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Demo(unittest.TestCase):

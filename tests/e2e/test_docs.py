@@ -2,25 +2,31 @@
 """test_docs -- the lines of the README and the guide, pasted as they are.
 
 Only three things differ from what a reader does: the port is a free one, `make` finds everything
-built, and whoever would press Ctrl-C does so after two seconds.
+built, and whoever would press Ctrl-C does so when the line they watch for has come.
 """
 
 import os
 import re
-import socket
 import subprocess
 import tempfile
 import unittest
 
-from serving import DEADLINE_S, FF
+from serving import DEADLINE_S, FF, free_port
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("FF_TEST_BUILD") or os.path.join(ROOT, "build", "dev")
 
-AROUND = """
+AROUND = r"""
 set -emo pipefail
 make() { [ "$1" != install ] || cmake --install "$TEST_BUILD" --prefix "$HOME/.local" >/dev/null; }
-patient() { timeout 2 "$@" || [ $? = 124 ]; }
+patient() {
+    local line
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        [ -z "$WATCHED" ] || [[ $line != *"$WATCHED"* ]] || break
+    done < <(exec timeout "$PATIENCE" "$@")
+    kill $! 2>/dev/null || :
+}
 curl() { case " $* " in *' -sN '*) patient curl "$@" ;; *) command curl "$@" ;; esac; }
 ff() { case " $* " in *' --follow '*) patient ff "$@" ;; *) command ff "$@" ;; esac; }
 trap 'set +e; for job in $(jobs -p); do kill -- -$job; done; wait' EXIT
@@ -36,12 +42,11 @@ class Pasted(unittest.TestCase):
         self.dir = tempfile.TemporaryDirectory()
         self.addCleanup(self.dir.cleanup)
         os.symlink(os.path.join(ROOT, "examples"), os.path.join(self.dir.name, "examples"))
-        with socket.create_server(("127.0.0.1", 0)) as one, \
-                socket.create_server(("127.0.0.1", 0)) as two:
-            self.ports = [str(s.getsockname()[1]) for s in (one, two)]
+        self.ports = [str(free_port()), str(free_port())]
 
-    def paste(self, name, first=0, before=""):
-        """Runs the blocks of a page from the first-th on; what they print."""
+    def paste(self, name, first=0, before="", watched=""):
+        """Runs the blocks of a page from the first-th on; what they print. Who follows the log does
+        so until the line that is watched for; without one nothing has to come."""
         with open(os.path.join(ROOT, name), encoding="utf-8") as page:
             blocks = re.findall(r"^```sh\n(.*?)^```", page.read(), re.S | re.M)[first:]
         self.assertTrue(blocks, name)
@@ -49,7 +54,8 @@ class Pasted(unittest.TestCase):
         text = text.replace("9090", self.ports[0]).replace("9443", self.ports[1])
         env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
         env.update(HOME=self.dir.name, PATH=os.path.dirname(FF) + ":" + env["PATH"],
-                   FF_LISTEN="127.0.0.1:" + self.ports[0], TEST_BUILD=BUILD)
+                   FF_LISTEN="127.0.0.1:" + self.ports[0], TEST_BUILD=BUILD,
+                   WATCHED=watched, PATIENCE="60" if watched else "2")
         if before:
             env["FF_SERVER"] = "http://127.0.0.1:" + self.ports[0]
         done = subprocess.run(["bash", "-c", text], env=env, cwd=self.dir.name, timeout=DEADLINE_S,
@@ -60,14 +66,14 @@ class Pasted(unittest.TestCase):
         return said
 
     def test_readme(self):
-        said = self.paste("README.md", first=1)
+        said = self.paste("README.md", first=1, watched="event: completion.success")
         for what in ("completed: 3 completed", 'result     "ship done"',
                      "no live worker offers lane 'nobody'", '"to":"ann@example.org"',
                      "event: completion.success", 'hello, "Ann"'):
             self.assertIn(what, said)
 
     def test_guide_http(self):
-        said = self.paste("docs/guide/http.md", before=SERVER)
+        said = self.paste("docs/guide/http.md", before=SERVER, watched="event: flow.created")
         for what in ('{"results":[{"public_state":"completed"}]}', '"state":"open"',
                      "event: flow.created", '{"lanes":[{"lane":"default"'):
             self.assertIn(what, said)

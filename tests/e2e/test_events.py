@@ -10,7 +10,7 @@ import threading
 import unittest
 import uuid
 
-from serving import DEADLINE_S, Server
+from serving import DEADLINE_S, Server, free_port
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
@@ -188,7 +188,7 @@ class EventsThroughAServer(Events, unittest.TestCase):
     by = "FF_SERVER"
 
     def setUp(self):
-        self.server = Server()
+        self.server = Server(listen=f"127.0.0.1:{free_port()}")
         self.addCleanup(self.server.__exit__, None, None, None)
         self.url = self.server.url
 
