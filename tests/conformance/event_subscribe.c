@@ -12,8 +12,8 @@
 #include "base/banned.h"
 
 #define CROWD     100
-#define FOLLOWERS 250  /* more than the server of the tests has connections */
-#define TTL_MS    3000 /* longer than a slow machine keeps a thread waiting */
+#define FOLLOWERS 250   /* more than the server of the tests has connections */
+#define TTL_MS    10000 /* longer than a slow machine keeps a thread waiting */
 
 /* E01, F45: who held it, who holds it now, and who took it away. */
 FF_CONFORMANCE_SLOW(event_subscribe, f45_lease_events_say_everything)

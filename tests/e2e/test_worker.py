@@ -10,11 +10,12 @@ import subprocess
 import tempfile
 import unittest
 
-from serving import DEADLINE_S, Gate, Server, wait_for
+from serving import DEADLINE_S, Gate, Server, free_port, wait_for
 
 FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
-TTL_MS = "2500"  # short, and yet longer than a slow machine keeps a thread waiting
+TTL_MS = "15000"  # renewed after a third of it; the rest is for a slow machine
+LAPSE_MS = "6000"  # its end is waited for
 
 
 class Worker:
@@ -241,7 +242,7 @@ class Worker:
         (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
         one = self.submit()
         script = f'echo $$ > {here}; read x < {go}'
-        worker = self.worker("--lease-ttl-ms", TTL_MS, script=script)
+        worker = self.worker("--lease-ttl-ms", LAPSE_MS, script=script)
         pid = int(self.heard(heard))
         worker.kill()
         worker.wait()
@@ -360,7 +361,7 @@ class Refused(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("FF_")}
 
     def test_a_server_that_comes_back(self):
-        with Server(args=["--log-level", "warn"]) as server:
+        with Server(args=["--log-level", "warn"], listen=f"127.0.0.1:{free_port()}") as server:
             done = os.path.join(server.dir.name, "done")
             os.mkfifo(done)
             worker = subprocess.Popen([FF, "worker", "--server", server.url, "--concurrency", "2",
