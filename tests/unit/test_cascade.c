@@ -92,6 +92,7 @@ static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop, 
     member->execution_id = hop->execution_id;
     member->version = 3;
     ff_rowset_put(&rows, FF_TABLE_EXECUTION, member, true);
+    ff_rowset_op_begin(&rows, 1);
     ff_work_edit(&work, member);
     member->version += changes;
     ff_hop_need_edges(&work, in.hop.id);
