@@ -67,7 +67,7 @@ class Postgres:
             if victims:
                 os.kill(random.choice(victims), sign)
             return bool(victims)
-        except OSError:
+        except (OSError, ValueError):  # it ends, or begins, just now
             return False
 
     def ask(self, sql):
