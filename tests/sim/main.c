@@ -81,14 +81,21 @@ static void tell(int fd, const struct report *report)
     }
 }
 
+/* Ends the process: an endless loop is a bug. */
+static void limit_cpu(void)
+{
+    const struct itimerval patience = {.it_value.tv_sec = SEED_CPU_S};
+
+    (void)setitimer(ITIMER_PROF, &patience, NULL);
+}
+
 static void run_seed(const struct options *options, int fd, uint64_t seed, bool sqlite)
 {
     const struct sim_config config = config_of(options, seed, sqlite);
-    const struct itimerval patience = {.it_value.tv_sec = SEED_CPU_S};
     struct report report = {.seed = seed, .sqlite = sqlite, .begins = true};
 
     tell(fd, &report);
-    (void)setitimer(ITIMER_PROF, &patience, NULL); /* ends the process: an endless loop is a bug */
+    limit_cpu();
     report.begins = false;
     sim_run(&config, &report.result);
     if (seed % TWICE_EVERY == 0 && !sqlite) {
@@ -155,9 +162,13 @@ static void launch(struct crew *crew, struct hand *hand, uint64_t from)
 
 static void say_failed(struct crew *crew, uint64_t seed, bool sqlite, const char *why)
 {
+    const char *const store = sqlite ? " --store sqlite" : "";
+    const uint32_t ops = crew->options->one.ops;
+
     crew->failed++;
-    printf("FAILED seed %" PRIu64 "%s: %s\n  repeat: ff-sim --seed %" PRIu64 "%s --verbose\n", seed,
-           sqlite ? " on sqlite" : "", why, seed, sqlite ? " --store sqlite" : "");
+    printf("FAILED seed %" PRIu64 "%s: %s\n", seed, sqlite ? " on sqlite" : "", why);
+    printf("  repeat: ff-sim --seed %" PRIu64 " --ops %u%s --verbose\n", seed, ops, store);
+    printf("  shrink: ff-sim --seed %" PRIu64 " --ops %u%s --shrink\n", seed, ops, store);
 }
 
 static void count(struct crew *crew, const struct report *report)
@@ -307,6 +318,7 @@ static bool fails(const struct sim_config *config)
 
         if (!freopen("/dev/null", "w", stderr))
             _exit(3);
+        limit_cpu();
         sim_run(config, &result);
         _exit(result.failed ? 1 : 0);
     }
