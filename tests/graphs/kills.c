@@ -241,6 +241,11 @@ static long hit_somebody(struct test *t, struct other *other)
     return 0;
 }
 
+static bool is_past(int64_t at_ms)
+{
+    return test_mono_ms() > at_ms;
+}
+
 static bool is_gone(struct other *other)
 {
     PQclear(PQexec(other->conn, ""));
@@ -253,9 +258,11 @@ static bool is_back(struct other *other)
     return PQstatus(other->conn) == CONNECTION_OK;
 }
 
-/* kill -9 of one backend makes the server end all of them and recover. */
+/* kill -9 of one backend makes the server end all of them and recover. An engine may not be caught
+ * at work, so this goes on until enough have been hit. */
 static void kill_backends(struct test *t)
 {
+    const int64_t until_ms = test_mono_ms() + LONG_MS;
     const int rounds = kills(12, 150);
     struct crew crew = {.t = t, .count = 2};
     struct crowd *crowd;
@@ -265,17 +272,19 @@ static void kill_backends(struct test *t)
 
     open_quietly(t);
     other_open(t, &other);
-    crowd = crowd_new(t, (size_t)rounds * 4, graph_options.seed);
+    crowd = crowd_new(t, (size_t)rounds * 12, graph_options.seed);
     ff_prng_init(&prng, graph_options.seed);
     hire(&crew, 0);
     hire(&crew, 1);
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds || (soft <= rounds / 3 && i < 4 * rounds && !is_past(until_ms));
+         i++) {
         const bool hard_one = i % 6 == 5;
 
         crowd_add(crowd, t->client, 3);
         wait_for_lines(&crew, i % 2 ? 1 : 0, 1 + ff_prng_below(&prng, 30));
         if (hard_one) {
-            hard += hit_backend(t, &other, true);
+            WAIT_UNTIL(t, hit_backend(t, &other, true));
+            hard++;
             WAIT_UNTIL(t, is_gone(&other));
             WAIT_UNTIL_FOR(t, is_back(&other), LONG_MS);
         } else {
