@@ -54,6 +54,8 @@ struct ff_follow {
     int64_t goal;               /* caught up when it stands here */
     int64_t taken_id;           /* the cursor of the last take */
     int64_t before_id;          /* the same, of the one before it */
+    bool owes_reset;            /* the log ran back: the next take says so, before all else */
+    bool owed_before;           /* the same, at the take before */
     int64_t full_since_mono_ms; /* 0: it has room */
     struct ff_list items;
     size_t count, bytes;
@@ -98,6 +100,7 @@ static void drop_all(struct ff_follow *follow)
 {
     while (!ff_list_empty(&follow->items))
         item_drop(follow, ff_list_item(ff_list_first(&follow->items), struct item, link));
+    follow->full_since_mono_ms = 0;
 }
 
 /* Where the texts of an event stand in its struct. */
@@ -335,22 +338,25 @@ void ff_follow_floor(struct ff_tail *tail)
     }
 }
 
-bool ff_follow_back(struct ff_tail *tail)
+/* What waits to be taken may be of the copy that was lost: it is read again. That a reset is owed
+ * is no part of the buffer, so it is heard whatever becomes of that, and needs no memory. */
+void ff_follow_back(struct ff_tail *tail)
 {
-    bool all = true;
-
     FF_LIST_FOR_EACH(node, &tail->follows)
     {
         struct ff_follow *const follow = follow_of(node);
 
-        if (!follow->started || follow->failed || follow->at <= tail->horizon)
+        if (!follow->started || follow->failed ||
+            follow->at <= ff_min_i64(tail->back_id, tail->horizon))
             continue;
-        all &= skip_to(follow, FF_NOTICE_RESET, tail->horizon);
+        drop_all(follow);
         follow->goal = ff_min_i64(follow->goal, tail->horizon);
         follow->taken_id = ff_min_i64(follow->taken_id, tail->horizon);
         follow->before_id = ff_min_i64(follow->before_id, tail->horizon);
+        follow->at = follow->taken_id;
+        follow->owes_reset = true;
+        tell(follow);
     }
-    return all;
 }
 
 void ff_follow_close(struct ff_tail *tail)
@@ -511,6 +517,10 @@ static size_t copy_items(const struct ff_follow *follow, struct ff_arena *arena,
 {
     size_t copied = 0;
 
+    if (max > 0 && follow->owes_reset) {
+        ret->notice = FF_NOTICE_RESET;
+        return 0;
+    }
     if (max > 0 && follow->count > 0)
         ret->items = ff_arena_array(arena, ff_min_size(max, follow->count), sizeof *ret->items);
     FF_LIST_FOR_EACH(node, &follow->items)
@@ -548,11 +558,13 @@ static void taken(struct ff_follow *follow, size_t copied, struct ff_followed *r
         ret->cursor = follow->at;
     follow->before_id = follow->taken_id;
     follow->taken_id = ret->cursor;
+    follow->owed_before = follow->owes_reset;
+    follow->owes_reset = follow->owes_reset && !ret->notice;
     follow->full_since_mono_ms = 0;
     follow->dropped = false;
     ret->started = follow->started;
-    ret->caught_up = follow->started && follow->count == 0 && follow->at >= follow->goal;
-    ret->more = follow->count > 0;
+    ret->more = follow->count > 0 || follow->owes_reset;
+    ret->caught_up = follow->started && !ret->more && follow->at >= follow->goal;
     if (follow->at < follow->tail->position)
         ff_tail_nudge(follow->tail); /* there is room for another page */
 }
@@ -587,6 +599,9 @@ void ff_follow_give_back(struct ff_follow *follow)
     if (follow->started && !follow->failed) {
         drop_all(follow);
         follow->at = follow->taken_id = follow->before_id;
+        follow->owes_reset = follow->owes_reset || follow->owed_before;
+        if (follow->owes_reset)
+            tell(follow);
         ff_tail_nudge(tail);
     }
     pthread_mutex_unlock(&tail->lock);

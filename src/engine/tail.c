@@ -56,6 +56,7 @@ ff_status ff_tail_new(struct ff_engine *engine, struct ff_tail **ret, struct ff_
     tail->engine = engine;
     tail->refs = 1;
     tail->first_id = UNASKED;
+    tail->back_id = INT64_MAX;
     tail->floor_id = 1;
     tail->poll_pause_ms = POLL_MS;
     *ret = tail;
@@ -240,17 +241,13 @@ static void floor_moved(struct ff_tail *tail)
     ff_follow_floor(tail);
 }
 
-/* With the lock held. False: not everybody could be told. */
-static bool is_told_of_the_way_back(struct ff_tail *tail)
+/* The older copy is settled: now those hear of it who saw more. With the lock held. */
+static void came_back(struct ff_tail *tail)
 {
-    if (!tail->back)
-        return true;
-    if (!ff_follow_back(tail))
-        return false;
-    tail->back = false;
+    ff_follow_back(tail);
+    tail->back_id = INT64_MAX;
     tail->position = tail->horizon;
     ff_end_waits_recheck(tail);
-    return true;
 }
 
 static void settle(struct ff_tail *tail, int64_t event_id, uint64_t poll)
@@ -258,16 +255,16 @@ static void settle(struct ff_tail *tail, int64_t event_id, uint64_t poll)
     event_id = ff_min_i64(event_id, ff_max_i64(tail->seen_id, tail->floor_id - 1));
     pthread_mutex_lock(&tail->lock);
     tail->horizon = ff_max_i64(tail->horizon, event_id);
-    tail->ready = is_told_of_the_way_back(tail);
-    if (tail->ready) {
-        tail->settled_poll = poll;
-        tail->poll_pause_ms = POLL_MS;
-        if (!ff_tail_any_live(tail))
-            tail->position = ff_max_i64(tail->position, tail->horizon);
-        floor_moved(tail);
-        ff_follow_settle(tail);
-        ff_end_waits_settle(tail);
-    }
+    if (tail->back_id != INT64_MAX)
+        came_back(tail);
+    tail->ready = true;
+    tail->settled_poll = poll;
+    tail->poll_pause_ms = POLL_MS;
+    if (!ff_tail_any_live(tail))
+        tail->position = ff_max_i64(tail->position, tail->horizon);
+    floor_moved(tail);
+    ff_follow_settle(tail);
+    ff_end_waits_settle(tail);
     pthread_mutex_unlock(&tail->lock);
 }
 
@@ -290,7 +287,7 @@ static void ran_back(struct ff_tail *tail, int64_t given_id)
     tail->seen_id = 0;
     pthread_mutex_lock(&tail->lock);
     tail->horizon = 0;
-    tail->back = true;
+    tail->back_id = ff_min_i64(tail->back_id, given_id);
     pthread_mutex_unlock(&tail->lock);
     begin_anew(tail);
 }

@@ -60,7 +60,7 @@ struct ff_tail {
     bool ready;       /* a head has settled since the connection was made */
     int64_t first_id; /* given out when the connection was new; -1: not asked yet */
     int64_t seen_id;  /* the highest id that was visible: committed, so never given out again */
-    bool back;        /* the log ends before that: it is another one */
+    int64_t back_id;  /* the log was seen to end here, before that; INT64_MAX: it was not */
     bool pending;     /* pending_id is settled once all of `holders` have ended */
     int64_t pending_id;
     uint64_t pending_poll;
@@ -110,9 +110,9 @@ void ff_follow_settle(struct ff_tail *tail);
 void ff_follow_lost(struct ff_tail *tail);
 /* Events below floor_id are gone: those who have not had them hear of it. */
 void ff_follow_floor(struct ff_tail *tail);
-/* The log is an older copy of itself: those above the horizon hear of it and stand there. False:
- * there was no memory for all of them, ask again. */
-bool ff_follow_back(struct ff_tail *tail);
+/* The log is an older copy of itself: those who stood above its end hear of it, and stand at the
+ * horizon at most. */
+void ff_follow_back(struct ff_tail *tail);
 void ff_follow_close(struct ff_tail *tail);
 /* Readers that do not take anything for long lose their buffer. Returns when to look again. */
 int64_t ff_follow_expire(struct ff_tail *tail, int64_t mono_ms);

@@ -234,8 +234,10 @@ static void test_follow__notice_that_cannot_be_kept_comes_later(void **state)
     assert_string_equal(lx_taken(follow), "reset 101");
 }
 
-/* The log runs back, and there is no memory to say so. */
-static void test_follow__way_back_that_cannot_be_told_is_told_later(void **state)
+/* --- a log that runs back --- */
+
+/* The log runs back, and there is no memory at all. */
+static void test_follow__way_back_is_told_without_memory(void **state)
 {
     struct ff_follow *const follow = lx_given_live(), *const other = lx_given_live();
 
@@ -247,15 +249,77 @@ static void test_follow__way_back_that_cannot_be_told_is_told_later(void **state
     heap_ends(true);
     lx_run_back(4);
     lx_step(3000);
+    assert_int_equal(lx_take(follow, 1).notice, FF_NOTICE_RESET);
     heap_ends(false);
     lx_write_many(2);
     lx_step(3000);
-    assert_string_equal(lx_taken(follow), "reset");
-    assert_string_equal(lx_taken(other), "reset");
-    lx_write_many(1);
+    assert_string_equal(lx_taken(follow), "5 6");
+    assert_string_equal(lx_taken(other), "reset 5 6");
+}
+
+/* It loses its buffer after that, and hears of the way back all the same. */
+static void test_follow__reader_that_stopped_hears_of_the_way_back(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+    struct ff_followed got;
+
+    (void)state;
+    lx_write_many(10);
     lx_step(300);
-    assert_string_equal(lx_taken(follow), "7");
-    assert_string_equal(lx_taken(other), "7");
+    assert_int_equal(lx_taken_count(follow, 6), 6);
+    lx_run_back(4);
+    lx_step(300);
+    lx_write_many(2 * FF_FOLLOW_EVENTS_MAX);
+    lx_step(300);
+    lx.mono_ms += FF_FOLLOW_SLOW_MS;
+    lx_step(300);
+    got = lx_take(follow, 1);
+    assert_int_equal(got.notice, FF_NOTICE_RESET);
+    assert_int_equal(got.cursor, 4);
+    assert_true(got.more);
+    assert_int_equal(lx_take(follow, 1).notice, FF_NOTICE_DISCONNECTED);
+    lx_step(300);
+    got = lx_take(follow, 1);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.items[0].event_id, 5);
+}
+
+/* Nothing that only the lost copy had is handed out once it is known to be lost. */
+static void test_follow__what_waited_when_the_log_ran_back_is_read_again(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    lx_write_many(10);
+    lx_step(300);
+    assert_int_equal(lx_taken_count(follow, 2), 2);
+    lx_run_back(6);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "reset 3 4 5 6");
+    lx_write_reset(6);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "97");
+}
+
+static void test_follow__way_back_survives_what_is_given_back(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    lx_write_many(10);
+    lx_step(300);
+    assert_int_equal(lx_taken_count(follow, 2), 2);
+    assert_int_equal(lx_taken_count(follow, 6), 6);
+    lx_run_back(6);
+    lx_step(300);
+    ff_follow_give_back(follow); /* the six */
+    lx_readies = 0;
+    lx_step(300);
+    assert_int_equal(lx_take(follow, 1).notice, FF_NOTICE_RESET);
+    ff_follow_give_back(follow); /* the notice itself */
+    assert_int_equal(lx_readies, 1);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "reset 3 4 5 6");
 }
 
 /* --- closing --- */
@@ -288,7 +352,10 @@ int main(void)
         TEST(page_on_its_way_does_not_hide_what_was_given_back),
         TEST(event_that_cannot_be_kept_comes_later),
         TEST(notice_that_cannot_be_kept_comes_later),
-        TEST(way_back_that_cannot_be_told_is_told_later),
+        TEST(way_back_is_told_without_memory),
+        TEST(reader_that_stopped_hears_of_the_way_back),
+        TEST(what_waited_when_the_log_ran_back_is_read_again),
+        TEST(way_back_survives_what_is_given_back),
         TEST(follower_outlives_the_engine),
     };
 

@@ -206,11 +206,29 @@ static void test_tail__log_that_runs_back_is_told(void **state)
     notice = lx_take(follow, 1);
     assert_int_equal(notice.notice, FF_NOTICE_RESET);
     assert_int_equal(notice.cursor, 8);
-    assert_string_equal(lx_taken(lagging), "6 7 8 9 10 reset"); /* had been given to it before */
+    assert_string_equal(lx_taken(lagging), "reset 6 7 8");
     lx_write_many(3);
     lx_step(300);
     assert_string_equal(lx_taken(follow), "9 10 11");
     assert_string_equal(lx_taken(lagging), "9 10 11");
+}
+
+/* The older copy has grown beyond where they stood before it was settled. */
+static void test_tail__log_that_ran_back_and_came_further_is_told(void **state)
+{
+    struct ff_follow *const follow = lx_given_live();
+
+    (void)state;
+    lx_write_many(10);
+    lx_step(300);
+    assert_int_equal(lx_taken_count(follow, 100), 10);
+    lx_run_back(6);
+    lx_begin(1); /* 7 */
+    lx_step(300);
+    lx_write_many(5);
+    lx_commit(1);
+    lx_step(300);
+    assert_string_equal(lx_taken(follow), "reset 11 12");
 }
 
 /* --- where one begins --- */
@@ -468,6 +486,7 @@ int main(void)
         TEST(events_that_cannot_be_read_are_not_asked_for_all_the_time),
         TEST(id_that_is_given_out_twice_is_not_missed),
         TEST(log_that_runs_back_is_told),
+        TEST(log_that_ran_back_and_came_further_is_told),
         TEST(cursor_outside_of_what_is_kept_is_a_gap),
         TEST(what_retention_takes_from_a_follower_is_a_notice),
         TEST(page_that_is_gone_is_not_taken_for_an_empty_one),
