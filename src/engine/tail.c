@@ -224,7 +224,7 @@ static bool keep_holders(struct ff_tail *tail, struct ff_str holders)
     char *const copy = ff_malloc(holders.len + 3);
 
     if (!copy)
-        return false; /* the next head tries again */
+        return false;
     (void)snprintf(copy, holders.len + 3, ",%.*s,", (int)holders.len, holders.ptr);
     ff_free(tail->holders);
     tail->holders = copy;
@@ -327,11 +327,16 @@ static void head_ended(struct ff_tail *tail)
     } else if (tail->pending) {
         tail->poll_pause_ms = ff_min_i64(tail->poll_pause_ms * 2, POLL_MS_MAX);
     }
-    if (!tail->pending && keep_holders(tail, holders)) {
-        tail->pending = true;
-        tail->pending_id = head_id;
-        tail->pending_poll = tail->polls;
+    if (tail->pending)
+        return;
+    if (!keep_holders(tail, holders)) {
+        tail->woken = true; /* nobody else says so again */
+        ff_tail_rest(tail);
+        return;
     }
+    tail->pending = true;
+    tail->pending_id = head_id;
+    tail->pending_poll = tail->polls;
 }
 
 /* --- pages --- */

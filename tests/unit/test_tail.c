@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "engine/tail.h"
 #include "support/log_fixture.h"
 
@@ -43,6 +44,34 @@ static void test_tail__aborted_id_holds_nobody_up(void **state)
     lx_roll_back(0);
     lx_step(300);
     assert_string_equal(lx_taken(follow), "2");
+}
+
+static void *no_small_malloc(size_t bytes)
+{
+    return bytes < 64 ? NULL : malloc(bytes);
+}
+
+/* Who holds the lock could not be kept in mind, and nobody commits anything after that: the pulse
+ * sees the same highest id as before. */
+static void test_tail__holders_that_cannot_be_kept_are_asked_for_again(void **state)
+{
+    static const struct ff_alloc_hooks hooks = {no_small_malloc, calloc, realloc, free};
+    struct ff_follow *const follow = lx_given_live();
+    int heads;
+
+    (void)state;
+    lx_begin(0);
+    lx_begin(1);
+    lx_commit(1);
+    ff_alloc_set_hooks(&hooks);
+    lx_step(300);
+    heads = lx.reads[FF_SQL_LOG_HEAD];
+    lx_step(2000);
+    ff_alloc_set_hooks(NULL);
+    assert_in_range(lx.reads[FF_SQL_LOG_HEAD] - heads, 1, 20); /* does not hammer the store */
+    lx_commit(0);
+    lx_step(1000);
+    assert_string_equal(lx_taken(follow), "1 2");
 }
 
 /* The horizon goes on while there is always somebody who holds the lock. */
@@ -478,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(late_commit_with_a_lower_id_is_not_missed),
         TEST(aborted_id_holds_nobody_up),
+        TEST(holders_that_cannot_be_kept_are_asked_for_again),
         TEST(others_that_come_later_are_not_waited_for),
         TEST(busy_writer_does_not_hold_up_itself),
         TEST(start_waits_for_those_who_were_there),
