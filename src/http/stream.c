@@ -85,11 +85,15 @@ ff_status ff_stream_text(struct ff_arena *arena, const struct ff_followed *taken
 static struct ff_str place_text(struct ff_stream *stream)
 {
     char cursor[FF_EVENT_CURSOR_BYTES];
+    struct ff_str text;
 
     if (stream->told == stream->cursor)
         return FF_STR(": \n\n");
     ff_event_cursor(stream->cursor, cursor);
-    return ff_arena_printf(&stream->arena, ": \nid: %s\n\n", cursor);
+    text = ff_arena_printf(&stream->arena, ": \nid: %s\n\n", cursor);
+    if (text.len)
+        stream->told = stream->cursor;
+    return text;
 }
 
 static void make_piece(struct ff_stream *stream)
@@ -108,10 +112,13 @@ static void make_piece(struct ff_stream *stream)
     if (status == FF_OK) {
         stream->cursor = taken.cursor;
         stream->ready = stream->ready || taken.more;
-        if (stream->quiet && !text.len)
+        if (taken.count) /* what was filtered out behind it is told once it is quiet */
+            stream->told = taken.items[taken.count - 1].event_id;
+        else if (taken.notice)
+            stream->told = taken.cursor;
+        else if (stream->quiet)
             stream->piece = place_text(stream);
         stream->quiet = false;
-        stream->told = stream->piece.len ? taken.cursor : stream->told;
     } else {
         stream->over = true; /* the client comes back with the cursor it has */
     }

@@ -58,6 +58,12 @@ class Stream:
             if line.startswith("id: "):
                 return line[4:]
 
+    def silence(self):
+        """What the next comment says of the place: its id, or nothing."""
+        while not self._line().startswith(":"):
+            pass
+        return self._line()[len("id: "):]
+
     def close(self):
         self.file.close()
         self.socket.close()
@@ -164,6 +170,21 @@ class Events(unittest.TestCase):
             end = http.get("/v1/events").json["cursor"]
             self.assertGreater(end, first)
             wait_for("the stream is at the end", lambda: stream.place() >= end)
+            stream.close()
+
+    def test_a_quiet_stream_tells_what_was_filtered_out_behind_its_last_event(self):
+        with Server(args=["--sse-comment-ms", "200", "--log-level", "warn"]) as server:
+            http = server.client()
+            stream = Stream(server.port, "/v1/events?kinds=operator")
+            stream.place()
+            made = http.post("/v1/executions", {"kind": "k"})
+            self.assertEqual(200, http.post(made.headers["Location"] + "/cancel").status)
+            last, name, _ = stream.next()
+            self.assertEqual("operator.cancel_requested", name)
+            end = http.get("/v1/events").json["cursor"]  # behind the completion
+            self.assertGreater(end, last)
+            self.assertEqual(end, stream.silence())
+            self.assertEqual("", stream.silence())
             stream.close()
 
     def test_a_restored_log_says_so_in_front(self):
