@@ -252,7 +252,6 @@ bool ff_answer_stream(struct ff_request *request, struct ff_follow *follow, stru
 /* One that has been silent for long makes a piece; one that ends is only to be woken. */
 static bool nudge(struct ff_stream *stream, int64_t now_ms, bool is_over)
 {
-    const int64_t silent_ms = now_ms - stream->sent_mono_ms;
     bool resumes = false;
 
     pthread_mutex_lock(&stream->lock);
@@ -261,7 +260,7 @@ static bool nudge(struct ff_stream *stream, int64_t now_ms, bool is_over)
         stream->suspended = false;
         resumes = true;
     } else if (stream->suspended && !stream->making &&
-               silent_ms >= stream->request->server->sse_comment_ms) {
+               now_ms - stream->sent_mono_ms >= stream->request->server->sse_comment_ms) {
         stream->quiet = true;
         start_making(stream);
     }
