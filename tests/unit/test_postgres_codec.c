@@ -171,8 +171,10 @@ static void test_sqlstate__classes(void **state)
 
     (void)state;
     for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++)
-        assert_int_equal(ff_pg_classify(cases[i].sqlstate), cases[i].outcome);
-    assert_int_equal(ff_pg_classify(NULL), FF_CALLED_LOST);
+        assert_int_equal(ff_pg_classify(cases[i].sqlstate, "a_check"), cases[i].outcome);
+    assert_int_equal(ff_pg_classify("23514", NULL), FF_CALLED_RERUN); /* bounds of a partition */
+    assert_int_equal(ff_pg_classify("22012", NULL), FF_CALLED_OP);
+    assert_int_equal(ff_pg_classify(NULL, NULL), FF_CALLED_LOST);
     assert_true(ff_pg_needs_new_link("FF001")); /* where the log is settled anew */
     assert_false(ff_pg_needs_new_link("40001"));
     assert_true(ff_pg_needs_new_link("26000"));

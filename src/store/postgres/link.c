@@ -251,6 +251,7 @@ static void take_error(struct ff_pg_link *link, const struct ff_pg_step *step,
     const char *const sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *const constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
 
     if (!sqlstate) { /* libpq's own: the connection broke */
         link->lost = true;
@@ -258,7 +259,8 @@ static void take_error(struct ff_pg_link *link, const struct ff_pg_step *step,
     }
     if (link->failure.failed)
         return;
-    ff_pg_link_fail(link, step, ff_pg_classify(sqlstate), message ? message : "no message");
+    ff_pg_link_fail(link, step, ff_pg_classify(sqlstate, constraint),
+                    message ? message : "no message");
     link->failure.fatal = !severity || strcmp(severity, "ERROR") != 0;
     (void)snprintf(link->failure.sqlstate, sizeof link->failure.sqlstate, "%s", sqlstate);
 }

@@ -51,8 +51,8 @@ FF_MUST_CHECK bool ff_pg_decode_row(const PGresult *result, int nth, ff_table ta
 
 /* --- sqlstate.c: error classes; pure --- */
 
-/* `sqlstate` NULL or empty: the connection is gone. */
-ff_called ff_pg_classify(const char *sqlstate);
+/* `sqlstate` NULL or empty: the connection is gone. `constraint` NULL: the error names none. */
+ff_called ff_pg_classify(const char *sqlstate, const char *constraint);
 /* The session's prepared statements do not fit any more. */
 bool ff_pg_needs_new_link(const char *sqlstate);
 
