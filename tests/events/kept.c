@@ -42,53 +42,160 @@ static void ranges(struct test *t)
     struct other other;
     long number;
 
-    given_forgetful(t, 0);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     other_open(t, &other);
     (void)given_completed(t);
     (void)other_says(t, &other, "SET search_path = @");
     EXPECT_INT(t, 1, other_says(t, &other, "SELECT count(to_regclass('ff_event_0000'))"));
     EXPECT_OK(t, ff_restored(t->url, &t->err));
     (void)given_completed(t);
+    close_client(t, &t->client);
+    given_forgetful(t, 0);
     number = other_says(t, &other, "SELECT max(event_id) / 2000000 FROM ff_event");
     EXPECT(t, number > 1000);
+    for (long i = 0; i < 4; i++) /* the jump has made them */
+        EXPECT_INT(t, 1,
+                   other_says(t, &other, "SELECT count(to_regclass('ff_event_%ld'))", number + i));
+    EXPECT_INT(t, 0, other_says(t, &other, "SELECT count(*) FROM ff_event_default"));
     WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(to_regclass('ff_event_0000'))") == 0,
                    UPKEEP_MS);
-    for (long i = 0; i < 4; i++)
-        WAIT_UNTIL_FOR(
-            t, other_says(t, &other, "SELECT count(to_regclass('ff_event_%ld'))", number + i) == 1,
-            UPKEEP_MS);
-    EXPECT_INT(t, 0, other_says(t, &other, "SELECT count(*) FROM ff_event_default"));
     EXPECT_INT(t, 0,
                other_says(t, &other, "SELECT count(*) FROM ff_event WHERE event_id < 2000000"));
-    /* Ranges are dropped, rows are not deleted one by one; what was written before its range was
-     * made moves there. */
+    /* Ranges are dropped, rows are not deleted one by one. */
     EXPECT_INT(t, 0,
                other_says(t, &other,
                           "SELECT coalesce(sum(n_tup_del), 0) FROM pg_stat_user_tables "
-                          "WHERE schemaname = '@' AND relname LIKE 'ff_event_%%' "
-                          "AND relname <> 'ff_event_default'"));
+                          "WHERE schemaname = '@' AND relname LIKE 'ff_event_%%'"));
 }
 
-/* Two jumps before anybody looks after the ranges: the default holds more than the range in use. */
+/* Beyond all ranges there are: those of other cases may be left. */
+static void when_the_log_jumps(struct test *t, struct other *other)
+{
+    (void)other_says(t, other,
+                     "SELECT ff_log_settle(true, (max(substr(relname, 10)::int8) + 1) * 2000000) "
+                     "FROM pg_class WHERE relnamespace = '@'::regnamespace "
+                     "AND relname ~ '^ff_event_[0-9]+$'");
+    (void)given_completed(t);
+}
+
+/* A reader of the default is in the way while the log jumps: there are no ranges for the new ids.
+ */
+static void given_no_ranges(struct test *t, struct other *reader, struct other *other)
+{
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    other_open(t, reader);
+    other_open(t, other);
+    (void)other_says(t, reader, "SET search_path = @");
+    (void)other_says(t, other, "SET search_path = @");
+    (void)other_says(t, reader, "BEGIN");
+    (void)other_says(t, reader, "LOCK TABLE ff_event_default IN ACCESS SHARE MODE");
+    when_the_log_jumps(t, other);
+}
+
+/* Two jumps before ranges can be made: the default becomes one as it is, whatever it holds. */
 static void whole_default(struct test *t)
 {
-    struct other other;
+    struct other reader, other;
+    long all, oid;
+
+    given_no_ranges(t, &reader, &other);
+    when_the_log_jumps(t, &other);
+    oid = other_says(t, &other, "SELECT 'ff_event_default'::regclass::oid");
+    all = other_says(t, &other, "SELECT count(*) FROM ff_event WHERE event_id > 4294967296");
+    EXPECT(t, all >= 6);
+    EXPECT_INT(t, all,
+               other_says(t, &other,
+                          "SELECT count(*) FROM ff_event_default "
+                          "WHERE event_id > 4294967296"));
+    (void)other_says(t, &reader, "COMMIT");
+    WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(*) FROM ff_event_default") == 0,
+                   UPKEEP_MS);
+    EXPECT_INT(t, all,
+               other_says(t, &other,
+                          "SELECT count(*) FROM ff_event WHERE tableoid = %ld "
+                          "AND event_id > 4294967296",
+                          oid));
+    (void)given_completed(t);
+    EXPECT_INT(t, 0, other_says(t, &other, "SELECT count(*) FROM ff_event_default"));
+}
+
+/* Rows alone were put back: they are below ranges that are there, and above them are others. */
+static void default_around_ranges(struct test *t)
+{
+    struct other reader, other;
     long all;
 
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     other_open(t, &other);
     (void)other_says(t, &other, "SET search_path = @");
-    for (int i = 0; i < 2; i++) {
-        EXPECT_OK(t, ff_restored(t->url, &t->err));
-        (void)given_completed(t);
-    }
+    when_the_log_jumps(t, &other); /* has its ranges */
     close_client(t, &t->client);
+    given_no_ranges(t, &reader, &other);
+    (void)other_says(t, &other,
+                     "INSERT INTO ff_event (event_id, kind, type, at_ms) "
+                     "VALUES (2000000000, 4, 1, 1), (2000000001, 4, 1, 1)");
     all = other_says(t, &other, "SELECT count(*) FROM ff_event");
-    EXPECT(t, all >= 6);
-    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
-    WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(*) FROM ff_event_default") == 0,
-                   UPKEEP_MS);
+    EXPECT(t, other_says(t, &other, "SELECT count(*) FROM ff_event_default") >= 5);
+    (void)other_says(t, &reader, "COMMIT");
+    WAIT_UNTIL(t, (other_says(t, &other, "SELECT ff_log_upkeep()"),
+                   other_says(t, &other, "SELECT count(*) FROM ff_event_default") == 0));
     EXPECT_INT(t, all, other_says(t, &other, "SELECT count(*) FROM ff_event"));
+    (void)other_says(t, &other, "DELETE FROM ff_event WHERE event_id IN (2000000000, 2000000001)");
+}
+
+/* Ranges change between the choice of one and the insert: nothing is wrong with the operation. Here
+ * there is none for as long as it tries. */
+static void row_between_ranges(struct test *t)
+{
+    struct other reader, other;
+    struct name made;
+
+    given_no_ranges(t, &reader, &other);
+    made = given_submitted(t);
+    (void)other_says(t, &reader, "ALTER TABLE ff_event DETACH PARTITION ff_event_default");
+    (void)other_says(t, &reader, "COMMIT");
+    EXPECT_STATUS(t, FF_BUSY, when_cancelled(t, made.id));
+    (void)other_says(t, &other, "ALTER TABLE ff_event ATTACH PARTITION ff_event_default DEFAULT");
+    EXPECT_OK(t, when_cancelled(t, made.id));
+}
+
+static void is_over(void *ctx)
+{
+    atomic_store((atomic_bool *)ctx, true);
+}
+
+static void write_until(struct test *t, size_t index, void *ctx)
+{
+    (void)index;
+    while (!atomic_load((atomic_bool *)ctx))
+        EXPECT_OK(t, when_cancelled(t, given_submitted(t).id));
+}
+
+/* The log jumps, ranges are made and others dropped, and no writer hears of it. */
+static void jumps_beside_writers(struct test *t)
+{
+    enum { WRITERS = 4, JUMPS = 8 };
+    atomic_bool *const over = keep(t, sizeof *over);
+    struct test_thread *threads[WRITERS];
+    struct other other;
+
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    other_open(t, &other);
+    (void)other_says(t, &other, "SET search_path = @");
+    before_end(t, is_over, over);
+    for (size_t i = 0; i < WRITERS; i++)
+        threads[i] = start_thread(t, write_until, i, over);
+    for (int i = 0; i < JUMPS; i++) {
+        const long before = other_says(t, &other, "SELECT ff_log_settle(true, 0)");
+
+        WAIT_UNTIL(t, other_says(t, &other, "SELECT count(*) FROM ff_event WHERE event_id > %ld",
+                                 before) > 100);
+        WAIT_UNTIL_FOR(t, other_says(t, &other, "SELECT count(*) FROM ff_event_default") == 0,
+                       UPKEEP_MS);
+    }
+    is_over(over);
+    for (size_t i = 0; i < WRITERS; i++)
+        join_thread(t, threads[i]);
 }
 
 /* What waits for it is still delivered; then it hears what is gone, and where the log goes on. */
@@ -189,6 +296,9 @@ static void views(struct test *t)
 const struct plain_case kept_cases[] = {
     {"kept/ranges_are_made_ahead_and_dropped", TEST_STORE_POSTGRES, ranges, false},
     {"kept/nothing_stays_in_the_default", TEST_STORE_POSTGRES, whole_default, false},
+    {"kept/default_around_ranges", TEST_STORE_POSTGRES, default_around_ranges, false},
+    {"kept/row_between_ranges_is_tried_again", TEST_STORE_POSTGRES, row_between_ranges, false},
+    {"kept/jumps_beside_writers", TEST_STORE_POSTGRES, jumps_beside_writers, false},
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_POSTGRES, stays_behind, false},
     {"kept/reader_that_stays_behind_hears_of_the_gap", TEST_STORE_FILE, stays_behind, false},
     {"kept/by_count", TEST_STORE_FILE, by_count, true},
