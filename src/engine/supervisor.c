@@ -378,11 +378,15 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .claimable = cells[FF_OUT_PULSE_CLAIMABLE].as.i64,
         .hops = cells[FF_OUT_PULSE_HOPS].as.i64 != 0,
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
+        .event_id = cells[FF_OUT_PULSE_EVENT_ID].as.i64,
     };
     supervisor->pulse.news = supervisor->pulse.claimable != before.claimable;
     supervisor->missed = false;
     ff_engine_contact(engine, supervisor->pulse.now_ms);
-    ff_tail_seen(engine->tail, cells[FF_OUT_PULSE_EVENT_ID].as.i64);
+    ff_tail_seen(engine->tail, supervisor->pulse.event_id);
+    /* After a jump the log may be without ranges: what is written meanwhile has no place yet. */
+    if (before.number && supervisor->pulse.event_id - before.event_id > FF_LOG_JUMP / 2)
+        supervisor->next_upkeep_mono_ms = 0;
     if (ff_contact_read(cells[FF_OUT_PULSE_CONTACT].as.str, &since_ms, &last_ms))
         ff_engine_contact_shared(engine, since_ms, last_ms);
     pthread_mutex_lock(&engine->lock);

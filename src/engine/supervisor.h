@@ -30,6 +30,7 @@ struct ff_pulse {
     int64_t capset_count;
     int64_t claimable; /* 0: nothing is; another number: something may have become so */
     bool news;         /* it is another number */
+    int64_t event_id;  /* how far the log has come */
     bool hops, drains;
 };
 

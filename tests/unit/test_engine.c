@@ -216,6 +216,23 @@ static void test_engine__only_the_pulse_breaks_contact(void **state)
     assert_int_equal(engine->contact.since_ms, since_ms);
 }
 
+/* Ranges are looked after once a minute, but at once where the log has jumped. */
+static void test_engine__jump_of_the_log_is_looked_after_at_once(void **state)
+{
+    struct ff_supervisor *const supervisor = &engine->supervisor;
+
+    (void)state;
+    engine->store->facts.kind = "postgres";
+    pass(1000, 100);
+    supervisor->next_reap_mono_ms = supervisor->next_upkeep_mono_ms = INT64_MAX;
+    side_reads = 0;
+    pass(1000, 100);
+    assert_int_equal(side_reads, 0);
+    supervisor->pulse.event_id -= FF_LOG_JUMP; /* as the pulse before the jump */
+    pass(1000, 100);
+    assert_int_equal(side_reads, 1);
+}
+
 /* --- time --- */
 
 /* Who was answered first is older, however late an answer of the store comes. */
@@ -270,6 +287,7 @@ int main(void)
         TEST(a_lease_that_nobody_renews_lapses),
         TEST(a_stall_ends_no_lease),
         TEST(only_the_pulse_breaks_contact),
+        TEST(jump_of_the_log_is_looked_after_at_once),
         TEST(late_answers_do_not_turn_back_the_time),
         TEST(what_waits_when_it_closes_is_told),
     };
