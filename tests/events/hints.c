@@ -6,6 +6,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "api/api-int.h"
+#include "engine/engine-int.h"
 
 #include "base/banned.h"
 
@@ -69,7 +73,63 @@ static void few_and_apart(struct test *t)
     EXPECT(t, other_says(t, &watch, "SELECT count(*) FROM @.ff_batch") > 0);
 }
 
+/* ---- without any ---- */
+
+static void claim_one(struct test *t, size_t index, void *ctx)
+{
+    struct ff_claim_request r = claim_request();
+
+    (void)index;
+    r.wait_ms = 60000;
+    *(struct held *)ctx = given_claim(t, &r);
+}
+
+static bool is_parked(struct test *t)
+{
+    struct ff_engine *const engine = t->client->engine;
+    bool is;
+
+    pthread_mutex_lock(&engine->lock);
+    is = !ff_list_empty(&engine->parked);
+    pthread_mutex_unlock(&engine->lock);
+    return is;
+}
+
+/* Behind a pooler nobody listens: a claim that waits and a reader of the log find out by
+ * themselves what another engine has written. */
+static void by_polling_alone(struct test *t)
+{
+    struct held *const held = keep(t, sizeof *held);
+    const struct ff_submission s = submission();
+    struct ff_client *writer = NULL;
+    struct ff_subscription *sub;
+    struct test_thread *thread;
+    struct ff_submitted made;
+    struct other watch;
+    char url[1100];
+
+    (void)snprintf(url, sizeof url, "%s&pooler=transaction", t->url);
+    EXPECT_OK(t, ff_open(url, NULL, &t->client, &t->err));
+    EXPECT_OK(t, ff_open(url, NULL, &writer, &t->err));
+    other_open(t, &watch);
+    sub = given_subscribed(t, NULL, NULL);
+    thread = start_thread(t, claim_one, 0, held);
+    WAIT_UNTIL(t, is_parked(t));
+    EXPECT_OK(t, ff_submit(writer, &s, 1, &made, &t->err));
+    join_thread(t, thread);
+    EXPECT_TEXT(t, made.execution_id, held->id);
+    EXPECT_OK(t, ff_cancel(writer, held->id, NULL, NULL, &t->err));
+    while (strcmp(next_event(t, sub)->kind, "completion") != 0)
+        ;
+    WAIT_UNTIL(t, other_says(t, &watch,
+                             "SELECT count(*) FROM pg_stat_activity "
+                             "WHERE query ~ '^(NOTIFY|LISTEN) '") == 0);
+    close_client(t, &writer);
+}
+
 const struct plain_case hints_cases[] = {
     {"hints/f46_hints_are_few_and_apart_from_changes", TEST_STORE_POSTGRES, few_and_apart, false},
+    {"hints/without_them_claims_and_readers_look_themselves", TEST_STORE_POSTGRES, by_polling_alone,
+     false},
     {0},
 };
