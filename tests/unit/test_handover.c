@@ -358,7 +358,7 @@ static void test_handover__a_hop_that_cannot_ride_follows(void **state)
 /* The store refuses a submission: claims that wait are not tried with it one after the other. */
 static void test_handover__a_batch_that_has_failed_takes_nobody_along(void **state)
 {
-    struct waiting waiting[20];
+    static struct waiting waiting[20]; /* they still wait when the engine is closed */
     struct ff_submission item;
     struct ff_submitted submitted;
     int64_t batches;
