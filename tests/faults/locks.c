@@ -257,7 +257,7 @@ static void foreign_key_is_answered_busy_in_time(struct test *t)
     struct other other;
     int busy = 0;
 
-    open_with(t, IN_TIME_MS / 2);
+    open_with(t, IN_TIME_MS / 4);
     other_open(t, &other);
     (void)other_says(t, &other, "BEGIN");
     given_foreign_key(t, &other, "key-a");
