@@ -334,8 +334,9 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
         (void)engine->store->ops->notified(engine->store);
         sleep_until(engine, until_ms, 2);
     }
-    loops = ff_supervisor_in_flight(&engine->supervisor);
     stop_threads(engine);
+    /* Not before: a thread may be about to say that one has ended, or was not begun. */
+    loops = ff_supervisor_in_flight(&engine->supervisor);
     for (size_t i = 0; i < engine->executor_count; i++)
         ff_executor_abort(&engine->executors[i]);
     if (engine->supervisor.pulsing)
