@@ -191,6 +191,35 @@ static void upstream_from(struct ff_arena *arena, int32_t partition, const struc
     ff_exec_id_text(id, upstream->execution_id);
 }
 
+static bool is_to_be_read(const struct ff_task_out *task)
+{
+    return task->upstream_count == FF_UPSTREAMS_UNREAD;
+}
+
+/* What the claim itself knew, as if it had been read. */
+static struct ff_read as_read(const struct ff_task_out *task, struct ff_arena *scratch)
+{
+    const struct ff_upstream_out *const upstream = task->upstream;
+    struct ff_value *const cells =
+        task->upstream_count ? ff_arena_array(scratch, FF_OUT_UPSTREAMS_CELLS, sizeof *cells)
+                             : NULL;
+
+    if (!cells)
+        return (struct ff_read){0};
+    for (size_t i = 0; i < FF_OUT_UPSTREAMS_CELLS; i++)
+        cells[i] = (struct ff_value){.type = FF_VALUE_I64, .as.i64 = FF_NULL64};
+    cells[FF_OUT_UPSTREAMS_EXECUTION_ID].as.uuid = upstream->id.uuid;
+    cells[FF_OUT_UPSTREAMS_NODE].as.str = upstream->node;
+    cells[FF_OUT_UPSTREAMS_PASS].as.i64 = upstream->pass;
+    cells[FF_OUT_UPSTREAMS_OUTCOME].as.i64 = upstream->outcome;
+    cells[FF_OUT_UPSTREAMS_GENERATION].as.i64 = upstream->generation;
+    cells[FF_OUT_UPSTREAMS_DATA].as.str = upstream->result;
+    cells[FF_OUT_UPSTREAMS_CONTENT_TYPE].as.str = upstream->result_type;
+    if (upstream->result.ptr)
+        cells[FF_OUT_UPSTREAMS_BYTES].as.i64 = (int64_t)upstream->result.len;
+    return (struct ff_read){.row_count = 1, .cells = cells, .col_count = FF_OUT_UPSTREAMS_CELLS};
+}
+
 /* What the nodes among some tasks waited for, in one round trip; one edge may bring a node's input.
  * Reads of others stay empty. The cells live in `scratch`. */
 static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *tasks,
@@ -208,7 +237,7 @@ static ff_status read_upstreams(struct ff_client *client, const struct ff_task_o
                                            .room = FF_CLAIM_BYTES_MAX,
                                            .limit = UPSTREAMS_MAX};
 
-        if (ff_uuid_is_zero(tasks[i].flow_id))
+        if (!is_to_be_read(&tasks[i]))
             continue;
         ff_in_upstreams_values(&in, values[nodes]);
         asked[nodes] = (struct ff_read){.block = FF_SQL_UPSTREAMS,
@@ -219,7 +248,7 @@ static ff_status read_upstreams(struct ff_client *client, const struct ff_task_o
     FF_TRY(ff_api_read_together(client, scratch, asked, nodes, reterr));
     nodes = 0;
     for (size_t i = 0; i < count; i++)
-        reads[i] = ff_uuid_is_zero(tasks[i].flow_id) ? (struct ff_read){0} : asked[nodes++];
+        reads[i] = is_to_be_read(&tasks[i]) ? asked[nodes++] : as_read(&tasks[i], scratch);
     return FF_OK;
 }
 

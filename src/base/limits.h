@@ -61,6 +61,7 @@
 #define FF_QUEUE_OPS_MAX   10000
 #define FF_QUEUE_BYTES_MAX (64 << 20)
 #define FF_GATHER_US       100  /* callers just answered may come back together within this */
+#define FF_LOOK_LATER_MS   5    /* a claim that would find nothing looks so much later */
 #define FF_HELP_OPS        32   /* so many wait: a second executor helps the first ... */
 #define FF_HELP_US         5000 /* ... or one of them for so long */
 #define FF_BUSY_ROUNDS_MAX 3    /* then the op moves to the patient lane */
@@ -85,6 +86,8 @@
 #define FF_CONTACT_WRITE_MS     10000
 
 /* The cascade. */
+#define FF_UPSTREAM_HANDED_BYTES                                                                   \
+    16384                          /* a result that goes from batch to task; larger ones are read */
 #define FF_HOP_EDGES_MAX      1000 /* of one transaction: bounds how long a flow's row is held */
 #define FF_HOP_EDGES_FIRST    16   /* looked at first: most hops have fewer, and share a batch */
 #define FF_DRAIN_ROWS         200  /* executions cancelled by one transaction */

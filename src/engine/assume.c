@@ -7,6 +7,8 @@
 
 #include "base/limits.h"
 #include "engine/engine-int.h"
+#include "engine/foresee.h"
+#include "model/states.h"
 
 #include "base/banned.h"
 
@@ -16,6 +18,11 @@ static bool is_lane_to_assume(const struct ff_engine *engine, const struct ff_en
 {
     return entry->table == FF_TABLE_LANE && entry->want == FF_WANT_READ &&
            atomic_load(&engine->lanes_doubted_until_mono_ms) < ff_engine_mono_ms(engine);
+}
+
+static bool is_running(const void *row)
+{
+    return ((const struct ff_execution *)row)->state == FF_STATE_ACTIVE;
 }
 
 static bool may_assume(const struct ff_job *job)
@@ -46,7 +53,7 @@ static void recall(struct ff_engine *engine, struct ff_batch *batch)
 
             if (entry->table == FF_TABLE_EXECUTION && entry->want == FF_WANT_LOCK &&
                 entry->found == FF_FOUND_UNASKED && !entry->needed)
-                batch->assumes |= ff_known_recall(&engine->known, &batch->rows, entry);
+                batch->assumes |= ff_known_recall(&engine->known, &batch->rows, entry, is_running);
         }
     }
 }
@@ -57,7 +64,10 @@ static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_bat
         for (const struct ff_entry *entry = batch->rows.entries[table]; entry; entry = entry->next)
             if (entry->found == FF_FOUND_UNASKED && !is_lane_to_assume(engine, entry))
                 return false;
-    return !batch->rows.scans;
+    for (const struct ff_scan *scan = batch->rows.scans; scan; scan = scan->next)
+        if (!scan->loaded)
+            return false;
+    return true;
 }
 
 /* What we call now goes by a clock that stands still while the machine sleeps. */
@@ -72,19 +82,37 @@ static bool knows_the_time(struct ff_engine *engine)
     return knows;
 }
 
-bool ff_assume(struct ff_engine *engine, struct ff_batch *batch)
+static void assume_lanes(struct ff_engine *engine, struct ff_batch *batch)
+{
+    for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry; entry = entry->next)
+        if (entry->found == FF_FOUND_UNASKED && is_lane_to_assume(engine, entry)) {
+            ff_rowset_assume(&batch->rows, entry, NULL);
+            batch->assumes = true;
+        }
+}
+
+bool ff_assume(struct ff_engine *engine, struct ff_batch *batch, bool rides)
 {
     if (!engine->options.assumes || !engine->store->facts.proves)
         return false;
     mark_needed(batch);
     recall(engine, batch);
+    if (rides)
+        ff_foresee(engine, batch);
     if (batch->arena.failed || !asks_for_nothing(engine, batch) || !knows_the_time(engine))
         return false;
-    for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry; entry = entry->next)
-        if (entry->found == FF_FOUND_UNASKED)
-            ff_rowset_assume(&batch->rows, entry, NULL);
+    assume_lanes(engine, batch);
     batch->assumes = batch->unloaded = true;
     return true;
+}
+
+bool ff_assume_riders(struct ff_engine *engine, struct ff_batch *batch)
+{
+    const bool all = ff_foresee_riders(engine, batch);
+
+    if (all || batch->unloaded)
+        assume_lanes(engine, batch);
+    return all;
 }
 
 void ff_assume_decided(struct ff_engine *engine, struct ff_batch *batch)
@@ -107,6 +135,7 @@ bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch)
     if (!batch->assumes)
         return false;
     engine->stats.disproved++;
+    ff_foresee_failed(engine, batch);
     ff_known_forget(&engine->known, &batch->rows, true);
     if (assumes_lanes(batch))
         atomic_store(&engine->lanes_doubted_until_mono_ms,

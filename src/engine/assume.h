@@ -15,8 +15,11 @@
 
 struct ff_engine;
 
-/* Before the load. True: there is nothing to load, and the batch decides now. */
-bool ff_assume(struct ff_engine *engine, struct ff_batch *batch);
+/* Before the load. True: there is nothing to load, and the batch decides now. `rides`: hops of this
+ * batch may go along. */
+bool ff_assume(struct ff_engine *engine, struct ff_batch *batch, bool rides);
+/* Hops and claims that go along have named what they need. True: nobody has to ask for it. */
+bool ff_assume_riders(struct ff_engine *engine, struct ff_batch *batch);
 /* All jobs have decided: what none of them changes will not be proved, and is forgotten. */
 void ff_assume_decided(struct ff_engine *engine, struct ff_batch *batch);
 /* Nothing of the batch was applied. False: it had assumed nothing. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/mutant.h"
+#include "model/states.h"
 
 #include "base/banned.h"
 
@@ -65,7 +66,7 @@ struct ff_work ff_batch_work(struct ff_batch *batch, struct ff_job *job,
         .contact_since_ms = env->contact_since_ms,
         .steady_since_ms = env->steady_since_ms,
         .seed = job->seed,
-        .assumes = (job->type->flags & FF_OPF_LEASED) != 0,
+        .assumes = (job->type->flags & FF_OPF_LEASED) != 0 || job->rides,
     };
 }
 
@@ -226,7 +227,39 @@ void ff_batch_join(struct ff_batch *batch, struct ff_job *job, const struct ff_b
 void ff_batch_board(struct ff_batch *batch, struct ff_job *rider, const struct ff_batch_env *env)
 {
     ff_list_push_back(&batch->riders, &rider->link);
+    rider->rides = true;
     ask(batch, rider, env);
+}
+
+/* Something it needs is not here, or somebody has it. Where rows are only assumed, its joins may be
+ * older than their nodes: a node that does not wait any more cannot be judged by them. */
+static bool rider_stays(const struct ff_batch *batch, const struct ff_job *rider)
+{
+    for (size_t i = rider->want_from; i < rider->want_to; i++) {
+        const struct ff_entry *const entry = batch->rows.wants[i];
+        const struct ff_execution *const node = entry->row;
+
+        if (entry->found == FF_FOUND_BUSY || entry->found == FF_FOUND_UNASKED)
+            return true;
+        if (entry->table == FF_TABLE_EXECUTION && batch->rows.assumes &&
+            entry->found == FF_FOUND_ROW && !ff_state_is_blocked(node->state))
+            return true;
+    }
+    return false;
+}
+
+/* It relies on a row that nobody changes, so nothing would prove it. A node that it leaves alone it
+ * has not looked at: the join is still open. */
+static bool rider_is_unproved(const struct ff_batch *batch, const struct ff_job *rider)
+{
+    for (size_t i = rider->want_from; i < rider->want_to; i++) {
+        const struct ff_entry *const entry = batch->rows.wants[i];
+
+        if (entry->assumed && entry->table != FF_TABLE_EXECUTION &&
+            !((const struct ff_row *)entry->row)->is_dirty)
+            return true;
+    }
+    return false;
 }
 
 void ff_batch_ride(struct ff_batch *batch, const struct ff_batch_env *env)
@@ -235,10 +268,15 @@ void ff_batch_ride(struct ff_batch *batch, const struct ff_batch_env *env)
     {
         struct ff_job *const rider = ff_list_item(node, struct ff_job, link);
 
-        if (job_is_busy(batch, rider) || is_unproved(batch, rider))
-            rider->status = FF_BUSY;
-        else
-            apply_job(batch, rider, env);
+        rider->status = FF_BUSY;
+        if (rider_stays(batch, rider))
+            continue;
+        apply_job(batch, rider, env);
+        if (rider->status != FF_OK ||
+            !(batch->rows.contradicted || rider_is_unproved(batch, rider)))
+            continue;
+        ff_rowset_op_undo(&batch->rows);
+        rider->status = FF_BUSY;
     }
 }
 

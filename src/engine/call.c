@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/wait.h"
 #include "engine/engine-int.h"
+#include "ops/execution.h"
 
 #include "base/banned.h"
 
@@ -26,6 +27,14 @@ static void counted_done(struct ff_job *job, void *ctx)
     job->inner_done(job, job->inner_ctx);
 }
 
+/* What every word under a lease begins with. */
+static bool is_about_member(const struct ff_job *job)
+{
+    const struct ff_task_ref *const task = job->in;
+
+    return (job->type->flags & FF_OPF_LEASED) && !ff_exec_id_is_solo(task->id);
+}
+
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
     const int64_t now_ms = ff_engine_mono_ms(engine);
@@ -37,6 +46,7 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
             ff_engine_note_worker(engine, job);
         ff_engine_random(engine, job->seed.b, sizeof job->seed.b);
         job->kept = ff_arena_mark(&job->arena);
+        job->member = is_about_member(job);
         job->born_mono_ms = now_ms;
         job->inner_done = job->done;
         job->inner_ctx = job->ctx;
@@ -59,6 +69,10 @@ size_t ff_engine_submit_all(struct ff_engine *engine, struct ff_job *const *jobs
     size_t taken;
 
     hand_over(engine, jobs, count);
+    if (count == 1 && ff_engine_park_first(engine, jobs[0])) {
+        ff_queue_came(&engine->queue);
+        return 1;
+    }
     taken = ff_queue_push(&engine->queue, jobs, count, reterr);
     for (size_t i = taken; i < count; i++) /* those taken are not ours any more */
         take_back(engine, jobs[i]);

@@ -23,6 +23,7 @@
 #define FF_EXECUTORS_MAX 8
 #define FF_READERS_MAX   16
 #define FF_WAKE_SLOTS    64
+#define FF_ENGINE_LOOKS  64
 #define FF_HINT_MS       50 /* a hint is out of the house after this long, or lost */
 
 /* Unbroken contact with the store, in the store's time: what the lapse brake looks at. */
@@ -59,6 +60,12 @@ struct ff_reader {
     bool lent;
 };
 
+/* Claims of one kind (lanes, namespace, kinds, capabilities) have looked in vain. */
+struct ff_look {
+    uint64_t kind; /* hash; 0: not in use */
+    uint64_t wake_sum, era;
+};
+
 struct ff_engine {
     struct ff_engine_options options;
     struct ff_store *store;
@@ -83,6 +90,8 @@ struct ff_engine {
     struct ff_list parked; /* claims that found nothing and may wait, by ticket */
     uint64_t tickets;
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
+    struct ff_look looks[FF_ENGINE_LOOKS];
+    uint64_t look_era; /* raised when somebody else may have made something claimable */
     struct ff_arena capset_arena;
     struct ff_capsets capsets;
     struct ff_arena worker_arena;
@@ -90,7 +99,7 @@ struct ff_engine {
     struct ff_counters stats;
     struct ff_measures measures;
     _Atomic int64_t hint_until_mono_ms; /* a hint may still wait to be sent */
-    _Atomic int64_t lanes_doubted_until_mono_ms;
+    _Atomic int64_t lanes_doubted_until_mono_ms, graphs_doubted_until_mono_ms;
     _Atomic int resolving;     /* executors that ask about a commit */
     _Atomic int64_t under_way; /* jobs handed over and not answered */
     _Atomic bool stopping;
@@ -110,6 +119,11 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
 void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain);
 /* After a commit: caches, wake-ups, hints. */
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
+/* The bit of a lane among the wake slots. */
+uint64_t ff_engine_wake_slot(struct ff_str lane);
+/* A new claim that would look in vain, as far as we know, waits first and looks a moment later, if
+ * nobody has handed it anything by then. False: it is still the caller's. */
+bool ff_engine_park_first(struct ff_engine *engine, struct ff_job *job);
 /* A claim that found nothing and may wait is parked, or served again if its lanes moved meanwhile.
  * False: it is still the caller's. */
 bool ff_engine_park(struct ff_engine *engine, struct ff_job *job);
@@ -122,7 +136,7 @@ uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job);
 size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots);
 /* A worker claims: keep its registry row fresh, now and then. */
 void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim);
-/* Answer parked claims whose time is over: there was nothing. */
+/* Answer parked claims whose time is over: there was nothing. Those that have not looked do. */
 void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms);
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset);
 

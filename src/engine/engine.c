@@ -126,7 +126,7 @@ static void *supervisor_main(void *arg)
                 supervisor->session,
                 ff_max_i64(0, ff_min_i64(at_ms - ff_engine_mono_ms(engine), STORE_WAIT_MS)));
         else
-            sleep_until(engine, at_ms, STORE_WAIT_MS * 10);
+            ff_supervisor_sleep(supervisor, at_ms);
     }
     return NULL;
 }

@@ -148,6 +148,14 @@ static bool may_take_along(const struct ff_executor *executor)
     return !executor->batch.failed && executor->which != FF_TAKE_PATIENT;
 }
 
+/* Hops of one flow share its row: only the executor that takes them all lets them ride. */
+static bool takes_cascade(const struct ff_executor *executor)
+{
+    const ff_lane_of_work takes = ff_executor_takes(executor);
+
+    return takes == FF_TAKE_CASCADE || takes == FF_TAKE_ALL;
+}
+
 /* What did not fit into the batch comes next, in the same order. */
 static void leave_for_next(struct ff_executor *executor, struct ff_list *jobs)
 {
@@ -182,6 +190,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
         struct ff_job *const job = ff_list_item(node, struct ff_job, link);
 
         job->wake_seen = ff_engine_wake_sum(engine, job);
+        job->look_at_mono_ms = 0;
     }
     ff_engine_env(engine, 0, &capsets, &env);
     ff_batch_fill(batch, &jobs, &env);
@@ -196,7 +205,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     if (engine->stats.batch_jobs_max < (int64_t)batch->count)
         engine->stats.batch_jobs_max = (int64_t)batch->count;
     FF_FAILPOINT(batch_filled);
-    if (may_take_along(executor) && ff_assume(engine, batch))
+    if (may_take_along(executor) && ff_assume(engine, batch, takes_cascade(executor)))
         decide(executor, ff_engine_now_ms(engine));
     else
         start(executor, FF_CALL_LOAD, FF_EXECUTOR_LOADING);
@@ -302,6 +311,7 @@ static void hand_over(struct ff_executor *executor, const struct ff_batch_env *e
 {
     struct ff_batch *const batch = &executor->batch;
 
+    ff_assume_decided(executor->engine, batch);
     if (!batch->arena.failed && may_take_along(executor))
         ff_handover(executor->engine, batch, env);
     if (batch->arena.failed)
@@ -310,19 +320,28 @@ static void hand_over(struct ff_executor *executor, const struct ff_batch_env *e
         save_or_roll(executor);
 }
 
+/* The rows of those who go along are here, or will not come. */
+static void ride(struct ff_executor *executor)
+{
+    struct ff_engine *const engine = executor->engine;
+    struct ff_batch *const batch = &executor->batch;
+    struct ff_batch_env env;
+    struct ff_capsets capsets;
+
+    FF_FAILPOINT(batch_boarded);
+    ff_engine_env(engine, batch->now_ms, &capsets, &env);
+    ff_batch_ride(batch, &env);
+    hand_over(executor, &env);
+}
+
+/* Without a transaction there is nobody to ask. */
 static void board(struct ff_executor *executor)
 {
     ff_handover_need(executor->engine, &executor->batch);
-    start(executor, FF_CALL_MORE, FF_EXECUTOR_BOARDING);
-}
-
-/* Hops of one flow share its row: only the executor that takes them all lets them ride. */
-static bool may_ride(const struct ff_executor *executor)
-{
-    const ff_lane_of_work takes = ff_executor_takes(executor);
-
-    return may_take_along(executor) && !executor->batch.unloaded &&
-           (takes == FF_TAKE_CASCADE || takes == FF_TAKE_ALL);
+    if (ff_assume_riders(executor->engine, &executor->batch) || executor->batch.unloaded)
+        ride(executor);
+    else
+        start(executor, FF_CALL_MORE, FF_EXECUTOR_BOARDING);
 }
 
 /* `now_ms` is the store's time: when it had locked the rows, or now, as far as we know. */
@@ -342,25 +361,11 @@ static void decide(struct ff_executor *executor, int64_t now_ms)
         out_of_memory(executor);
         return;
     }
-    ff_assume_decided(engine, batch);
-    if (may_ride(executor) && ff_cascade_board(engine, batch, &env))
+    if (may_take_along(executor) && takes_cascade(executor) &&
+        ff_cascade_board(engine, batch, &env))
         board(executor);
     else
         hand_over(executor, &env);
-}
-
-/* The rows of those who go along have come. */
-static void ride(struct ff_executor *executor)
-{
-    struct ff_engine *const engine = executor->engine;
-    struct ff_batch *const batch = &executor->batch;
-    struct ff_batch_env env;
-    struct ff_capsets capsets;
-
-    FF_FAILPOINT(batch_boarded);
-    ff_engine_env(engine, batch->now_ms, &capsets, &env);
-    ff_batch_ride(batch, &env);
-    hand_over(executor, &env);
 }
 
 static void loaded(struct ff_executor *executor)

@@ -2,9 +2,7 @@
  *
  * hooks.c -- what follows from a commit or an answer of the store: wake-ups, caches, contact.
  *
- * Wake-ups are hints: each lane has a counter (hashed into slots), a claim parks only if its lanes'
- * counters have not moved since before its load, so no wake-up is lost; the pulse finds what other
- * processes did. Tests: tests/unit/test_engine.c, tests/conformance/execution_claim_wait.c. */
+ * Who waits for what is woken: park.c. Tests: tests/unit/test_engine.c. */
 #include "engine/engine-int.h"
 
 #include <string.h>
@@ -121,103 +119,6 @@ void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* --- wake-ups --- */
-
-static unsigned slot_of(struct ff_str lane)
-{
-    static const struct ff_hash_seed seed = {0};
-
-    return (unsigned)(ff_hash_bytes(seed, lane.ptr, lane.len) % FF_WAKE_SLOTS);
-}
-
-static bool is_claim(const struct ff_job *job)
-{
-    return job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM];
-}
-
-static uint64_t slots_of(const struct ff_job *job)
-{
-    const struct ff_claim_in *const in = job->in;
-    uint64_t slots = 0;
-
-    for (size_t i = 0; i < in->lane_count; i++)
-        slots |= UINT64_C(1) << slot_of(in->lanes[i]);
-    return slots;
-}
-
-static uint64_t wake_sum_locked(const struct ff_engine *engine, uint64_t slots)
-{
-    uint64_t sum = 0;
-
-    for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
-        if (slots & (UINT64_C(1) << slot))
-            sum += engine->wake[slot];
-    return sum;
-}
-
-uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job)
-{
-    uint64_t sum;
-
-    if (!is_claim(job) || job->wait_until_mono_ms == 0)
-        return 0;
-    pthread_mutex_lock(&engine->lock);
-    sum = wake_sum_locked(engine, slots_of(job));
-    pthread_mutex_unlock(&engine->lock);
-    return sum;
-}
-
-size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
-{
-    struct ff_list woken;
-    size_t count = 0;
-
-    ff_list_init(&woken);
-    pthread_mutex_lock(&engine->lock);
-    FF_LIST_FOR_EACH(node, &engine->parked)
-    {
-        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
-
-        if (!(slots_of(job) & slots))
-            continue;
-        ff_list_remove(node);
-        job->parked = false;
-        ff_list_push_back(&woken, node);
-        count++;
-    }
-    engine->stats.wakeups += (int64_t)count;
-    pthread_mutex_unlock(&engine->lock);
-    while (!ff_list_empty(&woken)) { /* each to the front: who waits longest must come last */
-        struct ff_job *const job = ff_list_item(ff_list_last(&woken), struct ff_job, link);
-
-        ff_list_remove(&job->link);
-        ff_queue_return(&engine->queue, job);
-    }
-    return count;
-}
-
-void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
-{
-    struct ff_list over;
-
-    ff_list_init(&over);
-    pthread_mutex_lock(&engine->lock);
-    FF_LIST_FOR_EACH(node, &engine->parked)
-    {
-        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
-
-        if (job->wait_until_mono_ms > mono_ms && !engine->closed)
-            continue;
-        ff_list_remove(node);
-        job->parked = false;
-        job->wait_until_mono_ms = 0;
-        ff_list_push_back(&over, node);
-    }
-    pthread_mutex_unlock(&engine->lock);
-    while (!ff_list_empty(&over))
-        ff_engine_end_job(engine, ff_job_pop(&over));
-}
-
 /* --- after a commit --- */
 
 void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain)
@@ -247,7 +148,7 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
         if (entry->found != FF_FOUND_ROW || row->head.op == 0)
             continue;
         if (ff_state_is_claimable(row->state))
-            slots |= UINT64_C(1) << slot_of(row->lane);
+            slots |= ff_engine_wake_slot(row->lane);
         if (row->state == FF_STATE_ACTIVE && row->lease_ttl_ms < FF_CONTACT_GAP_MS)
             hinted |= ff_supervisor_hint_short_lease(&engine->supervisor, row->lease_ttl_ms);
         if (ff_state_is_delayed(row->state) && row->due_at_ms != FF_NULL64) {
@@ -260,7 +161,7 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
         const struct ff_lane *const lane = entry->row;
 
         if (entry->found == FF_FOUND_ROW && lane->head.op != 0 && !lane->paused)
-            slots |= UINT64_C(1) << slot_of(lane->lane);
+            slots |= ff_engine_wake_slot(lane->lane);
     }
     for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
         if (slots & (UINT64_C(1) << slot))
@@ -280,50 +181,6 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 }
 
 /* --- ending jobs --- */
-
-/* In the order in which they first came, however often they were woken in vain. */
-static void park_locked(struct ff_engine *engine, struct ff_job *job)
-{
-    struct ff_list_node *before = engine->parked.head.prev;
-
-    if (job->ticket == 0)
-        job->ticket = ++engine->tickets;
-    while (before != &engine->parked.head &&
-           ff_list_item(before, struct ff_job, link)->ticket > job->ticket)
-        before = before->prev;
-    ff_list_link_between(&job->link, before, before->next);
-    job->parked = true;
-}
-
-bool ff_engine_park(struct ff_engine *engine, struct ff_job *job)
-{
-    const struct ff_claim_out *const out = job->out;
-    int applied = FF_JOB_APPLIED;
-    bool moved;
-
-    if (!is_claim(job) || job->status != FF_OK || out->task_count > 0 || out->is_repeat)
-        return false;
-    if (!out->went_short && job->wait_until_mono_ms <= ff_engine_mono_ms(engine))
-        return false;
-    if (atomic_load(&job->stage) != FF_JOB_QUEUED &&
-        !atomic_compare_exchange_strong(&job->stage, &applied, FF_JOB_QUEUED))
-        return false; /* the caller has gone */
-    pthread_mutex_lock(&engine->lock);
-    moved = out->went_short || (wake_sum_locked(engine, slots_of(job)) != job->wake_seen &&
-                                !FF_MUTANT(wakeup_lost_and_no_poll));
-    if (engine->closed) {
-        pthread_mutex_unlock(&engine->lock);
-        return false;
-    }
-    if (!moved) {
-        park_locked(engine, job);
-        pthread_cond_broadcast(&engine->changed);
-    }
-    pthread_mutex_unlock(&engine->lock);
-    if (moved)
-        ff_queue_return(&engine->queue, job);
-    return true;
-}
 
 bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job)
 {

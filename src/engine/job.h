@@ -59,6 +59,9 @@ struct ff_job {
     void *inner_ctx;
     _Atomic int stage;
     bool parked;
+    bool member;             /* it is a word about a member of a flow */
+    bool rides;              /* with the batch that has made it */
+    int64_t look_at_mono_ms; /* claims that wait before they have looked: when to; else 0 */
     int64_t born_mono_ms;
     _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
     uint32_t agains;              /* how often apply said FF_AGAIN */

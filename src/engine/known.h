@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * known.h -- executions as this process has last saved them, while they run under a lease.
+ * known.h -- rows as this process has last saved them: executions while they run under a lease, and
+ * flows that are under way, with their members, edges and joins.
  *
- * Whoever claims an execution here will most likely complete it here. Its row need not be asked for
- * again: the save finds it only while it still is as we know it (store.h says how), and if somebody
- * else was there the batch is run again in the ordinary way. So nothing here must be true, and
- * anything may be forgotten at any time; there is room for a fixed number of rows.
+ * Whoever claims an execution here will most likely complete it here, and whoever has made a flow
+ * will most likely dispatch its hops. Those rows need not be asked for again: the save finds them
+ * only while they still are as we know them (store.h says how), and if somebody else was there the
+ * batch is run again in the ordinary way. So nothing here must be true, and anything may be
+ * forgotten at any time; there is room for a fixed number of bytes.
  * docs/decisions/0011-the-save-proves-what-was-assumed.md has the reasons.
  * Tests: tests/unit/test_known.c, tests/sim. */
 #ifndef FF_ENGINE_KNOWN_H
@@ -15,22 +17,37 @@
 
 #include "model/rowset.h"
 
-#define FF_KNOWN_ROWS 4096 /* a power of two */
+#define FF_KNOWN_SLOTS     16384 /* a power of two */
+#define FF_KNOWN_BYTES_MAX (24 << 20)
 
 struct ff_known {
     pthread_mutex_t lock;
-    struct known_row **slots; /* by the id's hash: a newer one takes the place of an older one */
+    struct known_row **slots; /* by the key's hash */
+    size_t bytes;
+    size_t hand; /* where room is made next */
 };
 
 /* Without memory for it nothing is ever known. */
 void ff_known_init(struct ff_known *known);
 void ff_known_done(struct ff_known *known);
 
-/* After a commit: rows that run are kept as they were saved, others are forgotten. */
-void ff_known_learn(struct ff_known *known, const struct ff_rowset *rows);
-/* The row of an entry that has not been asked for, copied into the rowset. False: not known. */
-bool ff_known_recall(struct ff_known *known, struct ff_rowset *rows, struct ff_entry *entry);
+/* After a commit: rows that somebody will come back to are kept as they were saved, others are
+ * forgotten. */
+void ff_known_learn(struct ff_known *known, struct ff_rowset *rows);
+
+typedef bool ff_known_fits(const void *row);
+/* The row of an entry that has not been asked for, copied into the rowset. False: not known, or not
+ * as it must be (`fits`; NULL: whatever it is). */
+bool ff_known_recall(struct ff_known *known, struct ff_rowset *rows, struct ff_entry *entry,
+                     ff_known_fits *fits);
+bool ff_known_has(struct ff_known *known, ff_table table, const void *key, ff_known_fits *fits);
+/* The nodes that `member` leads to, all of them and in the order of their ids, as long as nobody
+ * has changed it since it had this version. False: not known. */
+bool ff_known_edges(struct ff_known *known, const struct ff_execution *member,
+                    struct ff_arena *arena, struct ff_uuid **ret, size_t *ret_count);
 /* What was assumed in this batch and has not been proved: all, or what is not changed. */
 void ff_known_forget(struct ff_known *known, const struct ff_rowset *rows, bool all);
+/* Everything: the store may be another one, with other rows of the same version. */
+void ff_known_clear(struct ff_known *known);
 
 #endif

@@ -20,6 +20,7 @@ void ff_queue_init(struct ff_queue *queue)
     ff_wait_init(&queue->held);
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         ff_list_init(&queue->normal[cls]);
+    ff_list_init(&queue->members);
     ff_list_init(&queue->large);
     ff_list_init(&queue->cascade);
     ff_list_init(&queue->patient);
@@ -30,7 +31,7 @@ void ff_queue_init(struct ff_queue *queue)
     queue->closed = false;
     queue->eager = true;
     queue->waiting = 0;
-    queue->since_us = 0;
+    queue->since_us = queue->members_since_us = 0;
     queue->pushes = queue->expected = 0;
     queue->expect_until_us = 0;
 }
@@ -54,6 +55,8 @@ static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
         return &queue->large;
     if (job->type->flags & FF_OPF_CASCADE)
         return &queue->cascade;
+    if (job->member && !queue->eager)
+        return &queue->members;
     return &queue->normal[job->type->cls];
 }
 
@@ -86,6 +89,13 @@ static bool takes_normal(const struct ff_queue *queue, ff_lane_of_work which)
            (queue->since_us && ff_wait_now_us() - queue->since_us >= FF_HELP_US);
 }
 
+/* Whether words about members of flows are. */
+static bool takes_members(const struct ff_queue *queue, ff_lane_of_work which)
+{
+    return !ff_list_empty(&queue->members) &&
+           (!is_helper(which) || ff_wait_now_us() - queue->members_since_us >= FF_HELP_US);
+}
+
 /* Something came. When nobody else is free a helper is told once, so that it counts the time. */
 static void tell(struct ff_queue *queue, bool large)
 {
@@ -93,6 +103,8 @@ static void tell(struct ff_queue *queue, bool large)
 
     if (first)
         queue->since_us = ff_wait_now_us();
+    if (!ff_list_empty(&queue->members) && queue->members_since_us == 0)
+        queue->members_since_us = ff_wait_now_us();
     if (large || queue->count >= FF_HELP_OPS || (first && queue->waiting == 0))
         pthread_cond_broadcast(&queue->helped);
     if (!gathering(queue))
@@ -200,8 +212,12 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
     size_t taken = 0;
 
+    if (takes_members(queue, which)) {
+        taken += move(queue, &queue->members, max - reserved, out);
+        queue->members_since_us = 0;
+    }
     if (!takes_normal(queue, which))
-        return 0;
+        return taken;
     queue->since_us = 0;
     for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
         taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
@@ -245,6 +261,8 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
     if (takes_large(which) && !ff_list_empty(&queue->large))
         return true;
     if (takes_cascade(which) && !ff_list_empty(&queue->cascade))
+        return true;
+    if (takes_members(queue, which))
         return true;
     for (int cls = 0; cls < FF_CLASS_COUNT && takes_normal(queue, which); cls++)
         if (!ff_list_empty(&queue->normal[cls]))
@@ -313,6 +331,7 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     pthread_mutex_lock(&queue->lock);
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->normal[cls], mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->members, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->cascade, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));
@@ -341,6 +360,14 @@ uint64_t ff_queue_pushes(struct ff_queue *queue)
     return pushes;
 }
 
+void ff_queue_came(struct ff_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (++queue->pushes == queue->expected)
+        pthread_cond_broadcast(&queue->filled);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 /* The first executor waits for anything, or for the others that are expected; a helper until its
  * help is wanted. */
 void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms)
@@ -356,6 +383,8 @@ void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeou
     } else if (is_helper(which) && !queue->eager) {
         if (queue->since_us)
             until_us = ff_min_i64(until_us, queue->since_us + FF_HELP_US);
+        if (queue->members_since_us)
+            until_us = ff_min_i64(until_us, queue->members_since_us + FF_HELP_US);
         if (!has_locked(queue, which))
             ff_wait_until_us(&queue->helped, &queue->lock, until_us);
     } else if (gathering(queue) || !has_locked(queue, which)) {

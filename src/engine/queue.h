@@ -18,6 +18,9 @@ struct ff_queue {
     pthread_cond_t helped; /* for executors that only help */
     pthread_cond_t held;   /* for the patient lane */
     struct ff_list normal[FF_CLASS_COUNT];
+    struct ff_list
+        members; /* words about members of flows: their hops ride with the first executor */
+    int64_t members_since_us; /* of the oldest of them */
     struct ff_list large;
     struct ff_list cascade; /* for one executor: hops of a flow would wait for each other */
     struct ff_list patient, patient_background; /* ops whose row somebody else holds */
@@ -62,7 +65,8 @@ bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job);
 int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list *out);
 
 /* From now on batches are spared: a helper (any executor but the first) leaves normal jobs to the
- * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US. */
+ * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US; and words about members of flows
+ * always until then. */
 void ff_queue_spare(struct ff_queue *queue);
 
 /* `count` callers have just been answered and are about to come back: until as many have pushed
@@ -70,6 +74,8 @@ void ff_queue_spare(struct ff_queue *queue);
  * by the first executor only; one caller is never waited for. */
 void ff_queue_expect(struct ff_queue *queue, ff_lane_of_work which, uint64_t pushes, size_t count);
 uint64_t ff_queue_pushes(struct ff_queue *queue);
+/* One of them has come back and waits elsewhere. */
+void ff_queue_came(struct ff_queue *queue);
 
 /* Sleep until something is pushed, wake() is called or the time has come. */
 void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeout_ms);

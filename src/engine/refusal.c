@@ -25,8 +25,10 @@ void ff_executor_note_loss(struct ff_executor *executor)
     const struct ff_call *const call = &executor->call;
 
     if (call->outcome == FF_CALLED_STOP || call->outcome == FF_CALLED_UNKNOWN ||
-        call->outcome == FF_CALLED_LOST)
+        call->outcome == FF_CALLED_LOST) {
         ff_engine_contact_lost(executor->engine);
+        ff_known_clear(&executor->engine->known);
+    }
 }
 
 void ff_executor_rest(struct ff_executor *executor)

@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/wait.h"
 #include "engine/engine-int.h"
 #include "model/due.h"
 #include "sql_ids.h"
@@ -42,6 +43,7 @@ ff_status ff_supervisor_init(struct ff_supervisor *supervisor, struct ff_engine 
     memset(supervisor, 0, sizeof *supervisor);
     supervisor->engine = engine;
     supervisor->pulse.next_due_ms = FF_NULL64;
+    supervisor->poked_mono_ms = INT64_MAX;
     ff_arena_init(&supervisor->arena, 16 << 10, FF_ARENA_BYTES_MAX);
     supervisor->next_pulse_mono_ms = mono_ms;
     supervisor->next_reap_mono_ms = mono_ms + REAP_MS;
@@ -56,6 +58,28 @@ void ff_supervisor_done(struct ff_supervisor *supervisor)
     if (supervisor->session)
         supervisor->session->ops->free(supervisor->session);
     ff_arena_done(&supervisor->arena);
+}
+
+void ff_supervisor_poke(struct ff_supervisor *supervisor, int64_t mono_ms)
+{
+    supervisor->poked_mono_ms = ff_min_i64(supervisor->poked_mono_ms, mono_ms);
+    if (supervisor->sleeps_until_mono_ms > mono_ms)
+        pthread_cond_broadcast(&supervisor->engine->changed);
+}
+
+void ff_supervisor_sleep(struct ff_supervisor *supervisor, int64_t until_mono_ms)
+{
+    struct ff_engine *const engine = supervisor->engine;
+    int64_t ms;
+
+    pthread_mutex_lock(&engine->lock);
+    supervisor->sleeps_until_mono_ms = ff_min_i64(until_mono_ms, supervisor->poked_mono_ms);
+    ms = supervisor->sleeps_until_mono_ms - ff_engine_mono_ms(engine);
+    if (!atomic_load(&engine->stopping) && ms > 0)
+        ff_wait_ms(&engine->changed, &engine->lock, ff_min_i64(ms, PULSE_MS));
+    supervisor->sleeps_until_mono_ms = 0;
+    supervisor->poked_mono_ms = INT64_MAX;
+    pthread_mutex_unlock(&engine->lock);
 }
 
 size_t ff_supervisor_in_flight(struct ff_supervisor *supervisor)

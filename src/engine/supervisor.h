@@ -51,7 +51,9 @@ struct ff_supervisor {
     struct ff_loop loops[FF_LOOP_COUNT];
     int64_t delay_hints[FF_DELAY_HINTS]; /* min-heap: due times this process knows of */
     size_t delay_hint_count;
-    int64_t short_until_mono_ms; /* until then leases shorter than FF_CONTACT_GAP_MS may be held */
+    int64_t sleeps_until_mono_ms; /* 0: it is awake */
+    int64_t poked_mono_ms;        /* somebody wants it to be awake by then; INT64_MAX: nobody */
+    int64_t short_until_mono_ms;  /* until then leases shorter than FF_CONTACT_GAP_MS may be held */
 };
 
 FF_MUST_CHECK ff_status ff_supervisor_init(struct ff_supervisor *supervisor,
@@ -66,6 +68,10 @@ void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms);
  * often, so that gaps in contact are seen that only matter to them. Call with the engine's lock.
  * True: it is the first for a while, wake the supervisor. */
 bool ff_supervisor_hint_short_lease(struct ff_supervisor *supervisor, int64_t ttl_ms);
+/* Something is to be looked at by then. Call with the engine's lock. */
+void ff_supervisor_poke(struct ff_supervisor *supervisor, int64_t mono_ms);
+/* Until then, or until somebody has poked it or the engine says that something has changed. */
+void ff_supervisor_sleep(struct ff_supervisor *supervisor, int64_t until_mono_ms);
 /* Loops whose tick is under way. */
 size_t ff_supervisor_in_flight(struct ff_supervisor *supervisor);
 struct ff_loop_report;

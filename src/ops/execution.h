@@ -77,6 +77,14 @@ struct ff_claim_in {
     /* set by need(), one per lane, for apply() */
     struct ff_scan **scans;
 };
+/* What a node waited for, if the batch that handed it out knew. */
+struct ff_upstream_out {
+    struct ff_exec_id id;
+    struct ff_str node, result, result_type; /* result: null if there is none */
+    int32_t pass, outcome, generation;
+};
+#define FF_UPSTREAMS_UNREAD (-1)
+
 struct ff_task_out {
     struct ff_exec_id id;
     struct ff_uuid lease_id;
@@ -86,8 +94,10 @@ struct ff_task_out {
     struct ff_uuid flow_id;
     int64_t deadline_at_ms;
     int64_t waited_ms; /* since its last change before this claim; -1: it was handed out before */
-    bool input_elsewhere; /* the input is in ff_payload: read it after the commit */
-    bool tagged;          /* so are its tags in ff_tag */
+    bool input_elsewhere;   /* the input is in ff_payload: read it after the commit */
+    bool tagged;            /* so are its tags in ff_tag */
+    int32_t upstream_count; /* FF_UPSTREAMS_UNREAD: so is what it waited for; else 0 or 1 */
+    const struct ff_upstream_out *upstream;
 };
 struct ff_claim_out {
     struct ff_task_out *tasks;
@@ -97,6 +107,9 @@ struct ff_claim_out {
     bool went_short;
     bool is_repeat; /* of an answer given before: nothing more will come */
 };
+/* What a node that is handed out waited for, as far as this batch knows it. */
+void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
+                       struct ff_task_out *task);
 /* Is this execution, once it can be claimed, for this claim? The scan selects by the same rule. */
 bool ff_claim_fits(const struct ff_claim_in *in, const struct ff_capsets *capsets,
                    const struct ff_execution *execution);

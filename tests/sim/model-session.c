@@ -517,9 +517,24 @@ static void advance(struct model_session *s)
     }
 }
 
+/* An end has brought its hop along, and neither has looked. */
+static bool has_foreseen(const struct ff_rowset *rows)
+{
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_OUTBOX]; entry;
+         entry = entry->next) {
+        const struct ff_outbox *const hop = entry->row;
+
+        if (entry->found == FF_FOUND_ROW && hop->head.is_new && hop->dispatched_at_ms != FF_NULL64)
+            return true;
+    }
+    return false;
+}
+
 /* All of it travels at once: the marker, too, is not there before the rest. */
 static void begin_save(struct model_session *s)
 {
+    if (has_foreseen(s->call->rows))
+        s->model->hooks.sometimes(s->model->hooks.ctx, SOMETIMES_HOP_FORESEEN);
     s->tx = model_tx_new(s->model, s);
     s->tx->now_ms = s->call->decided_ms;
     s->tx->lock_wait_us = 1000 * FF_SAVE_LOCK_MS;

@@ -441,7 +441,9 @@ static model_got step_update(struct model_tx *tx, struct model_change *change)
     }
     change->after = slot->row ? updated(model, change) : NULL;
     if (!change->after && change->assumed)
-        model->hooks.sometimes(model->hooks.ctx, SOMETIMES_DISPROVED);
+        model->hooks.sometimes(model->hooks.ctx, slot->table == FF_TABLE_EXECUTION
+                                                     ? SOMETIMES_DISPROVED
+                                                     : SOMETIMES_FLOW_DISPROVED);
     if (!change->after && !change->assumed)
         model->hooks.wrong(model->hooks.ctx, "a row changes under its lock");
     return change->after ? MODEL_GOT : MODEL_REFUSED;

@@ -35,6 +35,8 @@
     X(REQUEST_OUTLIVED,         "claim request repeated, tasks gone")           \
     X(PARKED_CLAIM_WOKEN,       "parked claim woken")                           \
     X(DISPROVED,                "running execution was not as assumed")         \
+    X(FLOW_DISPROVED,           "flow, edge or join was not as assumed")        \
+    X(HOP_FORESEEN,             "end and hop in one save without a load")       \
     X(LANE_DISPROVED,           "lane was paused although assumed open")        \
     X(BORN_CLAIMED,             "execution born under the lease of a waiting claim") \
     X(FREED_CLAIMED,            "node freed under the lease of a waiting claim") \

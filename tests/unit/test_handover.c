@@ -28,10 +28,10 @@ static void answered(struct ff_job *job, void *ctx)
     struct waiting *const waiting = ctx;
     const struct ff_claim_out *const out = job->out;
 
-    assert_int_equal(job->status, FF_OK);
+    assert_true(job->status == FF_OK || job->status == FF_CLOSED);
     waiting->over = true;
-    waiting->task_count = out->task_count;
-    for (size_t i = 0; i < ff_min_size(out->task_count, TASKS_MAX); i++) {
+    waiting->task_count = job->status == FF_OK ? out->task_count : 0;
+    for (size_t i = 0; i < ff_min_size(waiting->task_count, TASKS_MAX); i++) {
         ff_exec_id_text(out->tasks[i].id, waiting->ids[i]);
         (void)ff_uuid_format(out->tasks[i].lease_id, waiting->lease_ids[i]);
         waiting->epochs[i] = out->tasks[i].lease_epoch;
@@ -405,7 +405,7 @@ static bool assumes(void)
     ff_list_init(&jobs);
     ff_list_push_back(&jobs, &new_submission()->link);
     ff_batch_fill(&batch, &jobs, &env);
-    can = ff_assume(engine, &batch);
+    can = ff_assume(engine, &batch, false);
     ff_job_free(ff_job_pop(&batch.jobs));
     ff_batch_done(&batch);
     return can;
@@ -443,6 +443,122 @@ static void test_handover__an_end_whose_hop_boards_is_in_doubt(void **state)
     expect_sound();
 }
 
+/* --- waiting before looking --- */
+
+static void given_looked_in_vain(struct waiting *waiting)
+{
+    given_waiting(waiting, "work");
+}
+
+static void test_handover__who_would_find_nothing_waits_first(void **state)
+{
+    struct waiting a, b, other;
+    int64_t before;
+
+    (void)state;
+    given_looked_in_vain(&a);
+    before = stats().store_calls;
+    given_waiting(&b, "work");
+    assert_int_equal(stats().store_calls, before);
+    given_waiting(&other, "else"); /* nobody has looked for these */
+    assert_in_range(stats().store_calls, before + 1, before + 2);
+    before = stats().store_calls;
+    pass(40, 1);
+    assert_in_range(stats().store_calls, before + 2, before + 3); /* it has looked, and a pulse */
+    assert_false(a.over || b.over || other.over);
+}
+
+static void test_handover__who_has_not_looked_is_served_as_well(void **state)
+{
+    struct waiting a, b;
+    char id[FF_ID_BYTES];
+    int64_t before;
+
+    (void)state;
+    given_looked_in_vain(&a);
+    given_submitted(id);
+    step_all();
+    assert_int_equal(a.task_count, 1);
+    before = stats().store_calls;
+    given_waiting(&b, "work");
+    assert_int_equal(stats().store_calls, before);
+    given_submitted(id);
+    step_all();
+    assert_int_equal(b.task_count, 1);
+    assert_string_equal(b.ids[0], id);
+    expect_sound();
+}
+
+/* Work that nobody was handed makes the next claim look. */
+static void test_handover__what_lies_there_is_looked_for(void **state)
+{
+    struct waiting a, b;
+    char first[FF_ID_BYTES], second[FF_ID_BYTES];
+
+    (void)state;
+    given_looked_in_vain(&a);
+    given_submitted(first);
+    given_submitted(second);
+    step_all();
+    (void)new_claim(&b);
+    assert_int_equal(ff_engine_submit(engine, b.job, &error), FF_OK);
+    step_all();
+    assert_true(a.over && b.over);
+    assert_string_equal(b.ids[0], second);
+}
+
+static void test_handover__nobody_is_told_nothing_without_a_look(void **state)
+{
+    struct waiting a, b;
+    int64_t before;
+
+    (void)state;
+    given_looked_in_vain(&a);
+    before = stats().store_calls;
+    (void)new_claim(&b);
+    b.job->wait_until_mono_ms = now_ms + 2;
+    ((struct ff_claim_in *)b.job->in)->kinds = ((struct ff_claim_in *)a.job->in)->kinds;
+    ((struct ff_claim_in *)b.job->in)->kind_count = 1;
+    assert_int_equal(ff_engine_submit(engine, b.job, &error), FF_OK);
+    pass(40, 1);
+    assert_true(b.over);
+    assert_int_equal(b.task_count, 0);
+    assert_in_range(stats().store_calls, before + 2, before + 3); /* load, rollback, a pulse */
+}
+
+static void named(struct waiting *waiting, const char *request_id)
+{
+    struct ff_claim_in *const in = new_claim(waiting);
+
+    in->request_id = ff_str_of(request_id);
+    assert_int_equal(ff_engine_submit(engine, waiting->job, &error), FF_OK);
+    step_all();
+}
+
+/* A request that has been answered is asked again: it gets the same, though it waits first. */
+static void test_handover__a_repeat_that_waits_first_gets_its_tasks(void **state)
+{
+    struct waiting a, b, again;
+    char id[FF_ID_BYTES];
+
+    (void)state;
+    named(&a, "r1");
+    given_submitted(id);
+    step_all();
+    assert_int_equal(a.task_count, 1);
+    named(&b, "r2"); /* in vain, without a look ... */
+    named(&again, "r1");
+    given_submitted(id); /* ... and what comes now is for who came first */
+    step_all();
+    pass(40, 1);
+    assert_true(b.over && again.over);
+    assert_string_equal(b.ids[0], id);
+    assert_int_equal(again.task_count, 1);
+    assert_string_equal(again.ids[0], a.ids[0]);
+    assert_int_equal(again.epochs[0], a.epochs[0]);
+    expect_sound();
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_handover__##name, setup, teardown)
@@ -461,6 +577,11 @@ int main(void)
         TEST(an_end_whose_hop_boards_is_in_doubt),
         TEST(a_batch_that_has_failed_takes_nobody_along),
         TEST(after_a_sleep_the_time_is_asked_for),
+        TEST(who_would_find_nothing_waits_first),
+        TEST(who_has_not_looked_is_served_as_well),
+        TEST(what_lies_there_is_looked_for),
+        TEST(nobody_is_told_nothing_without_a_look),
+        TEST(a_repeat_that_waits_first_gets_its_tasks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

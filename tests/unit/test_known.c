@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_known.c -- rows that run are remembered as they were saved, and nothing else is. */
+ * test_known.c -- rows that somebody will come back to are remembered as they were saved. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "base/limits.h"
 #include "engine/known.h"
+#include "model/codes.h"
 #include "model/states.h"
 #include "ops/work.h"
 
@@ -75,7 +77,7 @@ static struct ff_entry *when_wanted(uint32_t nth)
 
 static bool is_known(uint32_t nth)
 {
-    return ff_known_recall(&known, &rows, when_wanted(nth));
+    return ff_known_recall(&known, &rows, when_wanted(nth), NULL);
 }
 
 static void test_known__what_runs_comes_back_as_it_was_saved(void **state)
@@ -86,7 +88,7 @@ static void test_known__what_runs_comes_back_as_it_was_saved(void **state)
     (void)state;
     given_saved(7, FF_STATE_ACTIVE, 3);
     entry = when_wanted(7);
-    assert_true(ff_known_recall(&known, &rows, entry));
+    assert_true(ff_known_recall(&known, &rows, entry, NULL));
     row = entry->row;
     assert_int_equal(entry->found, FF_FOUND_ROW);
     assert_true(entry->assumed && rows.assumes);
@@ -108,7 +110,7 @@ static void test_known__the_last_save_counts(void **state)
     given_saved(7, FF_STATE_ACTIVE, 3);
     given_saved(7, FF_STATE_ACTIVE, 4);
     entry = when_wanted(7);
-    assert_true(ff_known_recall(&known, &rows, entry));
+    assert_true(ff_known_recall(&known, &rows, entry, NULL));
     assert_int_equal(((const struct ff_execution *)entry->row)->version, 4);
     given_saved(7, FF_STATE_SUCCESS, 5);
     assert_false(is_known(7));
@@ -133,37 +135,38 @@ static void test_known__what_was_not_proved_is_forgotten(void **state)
     entries[0] = when_wanted(1);
     entries[1] = ff_rowset_want(&rows, FF_TABLE_EXECUTION, &second, FF_WANT_LOCK);
     for (size_t i = 0; i < 2; i++)
-        assert_true(ff_known_recall(&known, &rows, entries[i]));
+        assert_true(ff_known_recall(&known, &rows, entries[i], NULL));
     ff_rowset_edit(&rows, entries[0]->row);
     ff_known_forget(&known, &rows, false);
     assert_true(is_known(1));
     assert_false(is_known(2));
-    assert_true(ff_known_recall(&known, &rows, when_wanted(1)));
+    assert_true(ff_known_recall(&known, &rows, when_wanted(1), NULL));
     ff_known_forget(&known, &rows, true);
     assert_false(is_known(1));
 }
 
-/* One slot may be shared: nobody is ever taken for another one. */
+/* Who comes first goes first, and nobody is ever taken for another one. */
 static void test_known__room_is_bounded(void **state)
 {
-    const uint32_t many = 3 * FF_KNOWN_ROWS;
+    const uint32_t many = FF_KNOWN_BYTES_MAX / 512;
     uint32_t found = 0;
 
     (void)state;
     for (uint32_t nth = 0; nth < many; nth++) {
         given_saved(nth, FF_STATE_ACTIVE, nth + 1);
+        assert_in_range(known.bytes, 1, FF_KNOWN_BYTES_MAX);
         ff_arena_reset(&arena);
     }
     for (uint32_t nth = 0; nth < many; nth++) {
         struct ff_entry *const entry = when_wanted(nth);
 
-        if (ff_known_recall(&known, &rows, entry)) {
+        if (ff_known_recall(&known, &rows, entry, NULL)) {
             assert_int_equal(((const struct ff_execution *)entry->row)->version, nth + 1);
             found++;
         }
         ff_arena_reset(&arena);
     }
-    assert_in_range(found, FF_KNOWN_ROWS / 2, FF_KNOWN_ROWS);
+    assert_in_range(found, many / 3, many - 1);
     next_batch();
 }
 
@@ -185,6 +188,141 @@ static void test_known__who_may_not_assume_sees_what_is_proved(void **state)
     assert_non_null(ff_work_execution(&other, id));
 }
 
+/* --- what surrounds a member of a flow --- */
+
+static const struct ff_uuid flow_id = {{9, 9, 9}};
+
+/* A new member in this batch. */
+static struct ff_execution *given_member(uint32_t nth)
+{
+    const struct ff_execution key = key_of(nth);
+    struct ff_execution *const row = ff_rowset_insert(&rows, FF_TABLE_EXECUTION, &key);
+
+    row->lane = row->kind = FF_STR("");
+    row->flow_id = flow_id;
+    row->state = FF_STATE_BLOCKED_FIRST;
+    row->version = 1;
+    return row;
+}
+
+static void given_edge(uint32_t from, uint32_t to)
+{
+    const struct ff_edge key = {.partition_key = key_of(from).partition_key,
+                                .execution_id = key_of(from).execution_id,
+                                .downstream_id = key_of(to).execution_id};
+    struct ff_edge *const row = ff_rowset_insert(&rows, FF_TABLE_EDGE, &key);
+
+    row->outcome = FF_EDGE_UNRESOLVED;
+}
+
+/* The member was loaded at this version and has been changed. */
+static void when_changed(uint32_t nth, int64_t version)
+{
+    struct ff_entry *const entry = when_wanted(nth);
+    struct ff_execution *row = ff_rowset_row_new(&rows, FF_TABLE_EXECUTION);
+
+    *row = key_of(nth);
+    row->head.table = FF_TABLE_EXECUTION;
+    row->flow_id = flow_id;
+    row->state = FF_STATE_BLOCKED_FIRST;
+    row->version = version;
+    row = ff_rowset_put(&rows, FF_TABLE_EXECUTION, row, true);
+    ff_rowset_op_begin(&rows, 1);
+    ff_rowset_edit(&rows, row);
+    row->version = version + 1;
+    assert_ptr_equal(row, entry->row);
+}
+
+static size_t edges_of(uint32_t nth, int64_t version, struct ff_uuid **ret)
+{
+    struct ff_execution member = key_of(nth);
+    size_t count;
+
+    member.version = version;
+    return ff_known_edges(&known, &member, &arena, ret, &count) ? count : SIZE_MAX;
+}
+
+static void given_saved_graph(void)
+{
+    next_batch();
+    for (uint32_t nth = 1; nth <= 3; nth++)
+        (void)given_member(nth);
+    given_edge(1, 3);
+    given_edge(1, 2);
+    ff_known_learn(&known, &rows);
+}
+
+static void test_known__where_a_new_member_leads_to_is_known(void **state)
+{
+    const struct ff_uuid second = key_of(2).execution_id;
+    struct ff_uuid *edges;
+
+    (void)state;
+    given_saved_graph();
+    assert_int_equal(edges_of(1, 1, &edges), 2);
+    assert_true(ff_uuid_eq(edges[0], second)); /* in the order of ids */
+    assert_int_equal(edges_of(2, 1, &edges), 0);
+    assert_int_equal(edges_of(1, 2, &edges), SIZE_MAX); /* it has changed */
+    assert_int_equal(edges_of(4, 1, &edges), SIZE_MAX);
+}
+
+static void test_known__edges_stay_known_from_version_to_version(void **state)
+{
+    struct ff_uuid *edges;
+
+    (void)state;
+    given_saved_graph();
+    when_changed(1, 1);
+    ff_known_learn(&known, &rows);
+    assert_int_equal(edges_of(1, 2, &edges), 2);
+    when_changed(1, 3); /* somebody else has changed it: it may lead to more by now */
+    ff_known_learn(&known, &rows);
+    assert_int_equal(edges_of(1, 4, &edges), SIZE_MAX);
+}
+
+static void test_known__a_member_that_grows_is_not_known_any_more(void **state)
+{
+    struct ff_uuid *edges;
+
+    (void)state;
+    given_saved_graph();
+    when_changed(1, 1);
+    (void)given_member(4);
+    given_edge(1, 4);
+    ff_known_learn(&known, &rows);
+    assert_int_equal(edges_of(1, 2, &edges), SIZE_MAX);
+    assert_int_equal(edges_of(4, 1, &edges), 0);
+}
+
+static void test_known__too_many_edges_are_not_kept(void **state)
+{
+    struct ff_uuid *edges;
+
+    (void)state;
+    for (uint32_t count = FF_HOP_EDGES_FIRST - 1; count <= FF_HOP_EDGES_FIRST; count++) {
+        next_batch();
+        (void)given_member(100 + count);
+        for (uint32_t nth = 0; nth < count; nth++)
+            given_edge(100 + count, 200 + nth);
+        ff_known_learn(&known, &rows);
+        assert_int_equal(edges_of(100 + count, 1, &edges),
+                         count < FF_HOP_EDGES_FIRST ? count : SIZE_MAX);
+    }
+}
+
+static void test_known__another_store_begins_with_nothing(void **state)
+{
+    struct ff_uuid *edges;
+
+    (void)state;
+    given_saved_graph();
+    given_saved(7, FF_STATE_ACTIVE, 3);
+    ff_known_clear(&known);
+    assert_false(is_known(7));
+    assert_int_equal(edges_of(1, 1, &edges), SIZE_MAX);
+    assert_int_equal(known.bytes, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_known__##name, setup, teardown)
@@ -195,6 +333,11 @@ int main(void)
         TEST(what_was_not_proved_is_forgotten),
         TEST(room_is_bounded),
         TEST(who_may_not_assume_sees_what_is_proved),
+        TEST(where_a_new_member_leads_to_is_known),
+        TEST(edges_stay_known_from_version_to_version),
+        TEST(a_member_that_grows_is_not_known_any_more),
+        TEST(too_many_edges_are_not_kept),
+        TEST(another_store_begins_with_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

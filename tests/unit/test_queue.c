@@ -50,6 +50,15 @@ static struct ff_job *given_pushed(ff_op_id op, uint32_t tag)
     return job;
 }
 
+static void given_pushed_member(uint32_t tag)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_COMPLETE, 0);
+
+    job->tag = tag;
+    job->member = true;
+    assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
+}
+
 static struct ff_job *given_taken(ff_op_id op, uint32_t tag)
 {
     struct ff_job *const job = given_pushed(op, tag);
@@ -209,6 +218,22 @@ static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void
     assert_int_equal(taken_by(FF_TAKE_NORMAL), 1);
 }
 
+static void test_queue__words_about_members_are_left_to_the_first(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue);
+    for (uint32_t i = 0; i < FF_HELP_OPS; i++)
+        given_pushed_member(i);
+    queue.members_since_us = INT64_MAX / 2; /* just now */
+    assert_false(ff_queue_has(&queue, FF_TAKE_LARGE));
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 0);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), FF_HELP_OPS);
+    assert_int_equal(queue.members_since_us, 0);
+    given_pushed_member(1);
+    queue.members_since_us = 1; /* the first has been busy for long */
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 1);
+}
+
 static void test_queue__callers_that_were_answered_together_are_taken_together(void **state)
 {
     (void)state;
@@ -303,6 +328,7 @@ int main(void)
         TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
+        TEST(test_queue__words_about_members_are_left_to_the_first),
         TEST(test_queue__callers_that_were_answered_together_are_taken_together),
         TEST(test_queue__nobody_is_waited_for_longer_than_allowed),
         TEST(test_queue__nobody_is_waited_for_when_it_is_closed),

@@ -111,6 +111,7 @@ static void add_task(struct ff_work *work, const struct ff_execution *execution,
         .input_elsewhere = (execution->flags & FF_EXEC_INPUT_ELSEWHERE) != 0,
         .tagged = (execution->flags & FF_EXEC_TAGGED) != 0,
     };
+    ff_task_upstreams(work, execution, &out->tasks[out->task_count - 1]);
 }
 
 static struct ff_task_ref known_at(struct ff_str tasks, size_t i)
