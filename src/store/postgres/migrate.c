@@ -24,6 +24,16 @@ static void result_free(PGresult **result)
 
 #define AUTO_RESULT FF_AUTO(result_free) PGresult *
 
+/* The server goes, or has no room: another time it may go well. What it says last comes before the
+ * connection is seen to be gone. */
+static bool is_away(PGconn *conn, const PGresult *result)
+{
+    const char *const sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+    return PQstatus(conn) != CONNECTION_OK ||
+           (sqlstate && (!strncmp(sqlstate, "57P", 3) || !strncmp(sqlstate, "53", 2)));
+}
+
 /* Text in, text out. */
 static ff_status query(PGconn *conn, const char *text, const char *const *values, int count,
                        PGresult **ret, struct ff_error *reterr)
@@ -32,16 +42,17 @@ static ff_status query(PGconn *conn, const char *text, const char *const *values
         count ? PQexecParams(conn, text, count, NULL, values, NULL, NULL, 0) : PQexec(conn, text);
     const ExecStatusType status = PQresultStatus(result);
     const char *message;
+    ff_status failed;
 
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
         *ret = result;
         return FF_OK;
     }
     message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    (void)ff_fail(reterr, PQstatus(conn) == CONNECTION_OK ? FF_SCHEMA : FF_UNAVAILABLE, "%s",
-                  message ? message : "connection lost");
+    failed = ff_fail(reterr, is_away(conn, result) ? FF_UNAVAILABLE : FF_SCHEMA, "%s",
+                     message ? message : "connection lost");
     PQclear(result);
-    return reterr ? reterr->status : FF_SCHEMA;
+    return failed;
 }
 
 static ff_status run(PGconn *conn, const char *text, struct ff_error *reterr)
