@@ -123,6 +123,8 @@ bool ff_async_kept(const struct ff_async *async, int32_t *ret_status, struct ff_
  * (for calls of one item only); false: it will be, after ff_async_go. The results are
  * not to be taken after true. */
 bool ff_async_give_up(struct ff_async *async);
+/* Of a claim that was given up: whether it has ever looked. */
+bool ff_async_has_looked(const struct ff_async *async);
 /* Before ff_async_go, after `done`, or after a give_up that said true. NULL is allowed. */
 void ff_async_free(struct ff_async *async);
 

@@ -325,6 +325,11 @@ bool ff_async_give_up(struct ff_async *async)
     return ff_engine_give_up(async->trip.client->engine, async->trip.jobs[0]) == FF_GAVE_UP_YOURS;
 }
 
+bool ff_async_has_looked(const struct ff_async *async)
+{
+    return async->trip.jobs[0]->look_at_mono_ms == 0;
+}
+
 void ff_async_free(struct ff_async *async)
 {
     if (!async)

@@ -249,7 +249,7 @@ static ff_status read_upstreams(struct ff_client *client, const struct ff_task_o
     nodes = 0;
     for (size_t i = 0; i < count; i++)
         reads[i] = is_to_be_read(&tasks[i]) ? asked[nodes++] : as_read(&tasks[i], scratch);
-    return FF_OK;
+    return ff_arena_check(scratch, reterr);
 }
 
 static size_t upstreams_bytes(const struct ff_read *read)

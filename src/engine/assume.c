@@ -130,10 +130,10 @@ static bool assumes_lanes(const struct ff_batch *batch)
     return false;
 }
 
-bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch)
+bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch, bool disproved)
 {
-    if (!batch->assumes)
-        return false;
+    if (!batch->assumes || !disproved)
+        return batch->assumes;
     engine->stats.disproved++;
     ff_foresee_failed(engine, batch);
     ff_known_forget(&engine->known, &batch->rows, true);

@@ -22,7 +22,8 @@ bool ff_assume(struct ff_engine *engine, struct ff_batch *batch, bool rides);
 bool ff_assume_riders(struct ff_engine *engine, struct ff_batch *batch);
 /* All jobs have decided: what none of them changes will not be proved, and is forgotten. */
 void ff_assume_decided(struct ff_engine *engine, struct ff_batch *batch);
-/* Nothing of the batch was applied. False: it had assumed nothing. */
-bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch);
+/* Nothing of the batch was applied. `disproved`: perhaps because something was not as assumed; not
+ * so if only a key was taken. False: it had assumed nothing. */
+bool ff_assume_failed(struct ff_engine *engine, struct ff_batch *batch, bool disproved);
 
 #endif

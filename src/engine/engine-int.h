@@ -87,7 +87,8 @@ struct ff_engine {
     struct ff_quarantine quarantine;
     struct ff_contact contact;
     struct ff_chance chance;
-    struct ff_list parked; /* claims that found nothing and may wait, by ticket */
+    struct ff_list
+        parked; /* claims that wait, most of them because they found nothing, by ticket */
     uint64_t tickets;
     uint64_t wake[FF_WAKE_SLOTS]; /* per lane (hashed): raised when something became claimable */
     struct ff_look looks[FF_ENGINE_LOOKS];

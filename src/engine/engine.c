@@ -224,8 +224,6 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     engine->options = *options;
     engine->store = options->store;
     ff_queue_init(&engine->queue);
-    if (options->threads)
-        ff_queue_spare(&engine->queue);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_mutex_init(&engine->chance.lock, NULL);
     ff_wait_init(&engine->changed);
@@ -238,6 +236,8 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     ff_arena_init(&engine->worker_arena, 4096, CAPSET_BYTES);
     ff_hashmap_init(&engine->workers, &engine->worker_arena, (struct ff_hash_seed){0});
     status = make_sessions(engine, reterr);
+    if (options->threads) /* the patient one helps nobody */
+        ff_queue_spare(&engine->queue, engine->executor_count > 2);
     if (status == FF_OK)
         status = load_capsets(engine, reterr);
     if (status == FF_OK && options->threads)

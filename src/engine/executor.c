@@ -390,7 +390,7 @@ static void saved(struct ff_executor *executor)
     if (executor->call.outcome == FF_CALLED_UNKNOWN && FF_MUTANT(unknown_run_again)) {
         executor->stage = FF_EXECUTOR_IDLE;
         ff_engine_batch_ended(executor->engine, &executor->batch, false);
-        (void)ff_assume_failed(executor->engine, &executor->batch);
+        (void)ff_assume_failed(executor->engine, &executor->batch, true);
         ff_executor_again(executor, false, executor->batch.reruns + 1);
     } else if (executor->call.outcome == FF_CALLED_UNKNOWN) {
         ff_executor_note_loss(executor);
@@ -424,7 +424,7 @@ static void resolved(struct ff_executor *executor)
     } else if (said && !is_too_late(executor)) {
         executor->stage = FF_EXECUTOR_IDLE;
         ff_engine_batch_ended(engine, &executor->batch, false);
-        (void)ff_assume_failed(engine, &executor->batch);
+        (void)ff_assume_failed(engine, &executor->batch, true);
         ff_executor_lost(executor);
     } else if (said || executor->call.outcome == FF_CALLED_OP || is_too_late(executor) ||
                atomic_load(&engine->stopping)) {

@@ -120,6 +120,7 @@ static void answer(struct ff_engine *engine, struct ff_batch *batch,
     groups->rows = group_rows;
     edges->row_count = groups->row_count = around->count;
     edges->loaded = groups->loaded = true;
+    edges->assumed = groups->assumed = true;
 }
 
 /* --- before the load --- */

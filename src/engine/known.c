@@ -214,17 +214,23 @@ static void make_room(struct ff_known *known)
 }
 
 /* The edges of a member stay known if it has gone on from where we knew it. */
-static void carry_edges(struct known_row *from, struct known_row *to, const struct ff_row *row)
+static void carry_edges(struct ff_known *known, struct known_row *from, struct known_row *to,
+                        const struct ff_row *row)
 {
     const struct ff_execution *const before = row->before;
     const struct ff_execution *const knew = (const void *)row_of(from);
+    const size_t bytes = from->edge_count * sizeof *from->edges;
 
-    if (row->table != FF_TABLE_EXECUTION || !before || !from->knows_edges ||
+    if (row->table != FF_TABLE_EXECUTION || !before || row->is_new || !from->knows_edges ||
+        before->created_at_ms != knew->created_at_ms || /* an id that is used again */
         (before->version != knew->version && !FF_MUTANT(edges_kept_blindly)))
         return;
     to->edges = FF_STEAL(from->edges);
     to->edge_count = from->edge_count;
     to->knows_edges = true;
+    to->bytes += bytes; /* counted when it is put in */
+    from->bytes -= bytes;
+    known->bytes -= bytes;
 }
 
 static void put(struct ff_known *known, const struct ff_entry *entry, bool graphs)
@@ -236,7 +242,7 @@ static void put(struct ff_known *known, const struct ff_entry *entry, bool graph
     if (is_worth_it(row, graphs))
         copy = copy_of(entry->table, row, entry->key);
     if (copy && *place)
-        carry_edges(*place, copy, row);
+        carry_edges(known, *place, copy, row);
     if (copy && row->is_new && entry->table == FF_TABLE_EXECUTION)
         copy->knows_edges = true; /* none so far; see learn_edge */
     if (*place)
@@ -248,7 +254,7 @@ static void put(struct ff_known *known, const struct ff_entry *entry, bool graph
     known->bytes += copy->bytes;
 }
 
-static bool add_edge(struct known_row *member, struct ff_uuid to)
+static bool add_edge(struct ff_known *known, struct known_row *member, struct ff_uuid to)
 {
     size_t at = member->edge_count;
     struct ff_uuid *edges;
@@ -263,6 +269,8 @@ static bool add_edge(struct known_row *member, struct ff_uuid to)
     edges[at] = to;
     member->edges = edges;
     member->edge_count++;
+    member->bytes += sizeof *edges;
+    known->bytes += sizeof *edges;
     return true;
 }
 
@@ -277,7 +285,7 @@ static void learn_edge(struct ff_known *known, struct ff_rowset *rows, const str
     const bool is_new = upstream && ((const struct ff_row *)upstream->row)->is_new;
 
     if (member && member->knows_edges)
-        member->knows_edges = is_new && add_edge(member, edge->downstream_id);
+        member->knows_edges = is_new && add_edge(known, member, edge->downstream_id);
 }
 
 void ff_known_learn(struct ff_known *known, struct ff_rowset *rows)

@@ -141,6 +141,8 @@ bool ff_engine_park(struct ff_engine *engine, struct ff_job *job)
              !FF_MUTANT(wakeup_lost_and_no_poll));
     if (engine->closed) {
         pthread_mutex_unlock(&engine->lock);
+        if (!has_looked)
+            job->status = ff_fail(&job->error, FF_CLOSED, "engine is closing");
         return false;
     }
     if (!moved) {
@@ -169,6 +171,7 @@ bool ff_engine_park_first(struct ff_engine *engine, struct ff_job *job)
     parks = !engine->closed && found_nothing_locked(engine, &look);
     if (parks) {
         job->wake_seen = look.wake_sum;
+        job->ends_call = true;
         job->look_at_mono_ms = mono_ms + FF_LOOK_LATER_MS;
         park_locked(engine, job);
         ff_supervisor_poke(&engine->supervisor, job->look_at_mono_ms);

@@ -30,15 +30,17 @@ void ff_queue_init(struct ff_queue *queue)
     queue->bytes = 0;
     queue->closed = false;
     queue->eager = true;
+    queue->has_helpers = false;
     queue->waiting = 0;
     queue->since_us = queue->members_since_us = 0;
     queue->pushes = queue->expected = 0;
     queue->expect_until_us = 0;
 }
 
-void ff_queue_spare(struct ff_queue *queue)
+void ff_queue_spare(struct ff_queue *queue, bool has_helpers)
 {
     queue->eager = false;
+    queue->has_helpers = has_helpers;
 }
 
 void ff_queue_done(struct ff_queue *queue)
@@ -55,7 +57,7 @@ static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
         return &queue->large;
     if (job->type->flags & FF_OPF_CASCADE)
         return &queue->cascade;
-    if (job->member && !queue->eager)
+    if (job->member && queue->has_helpers)
         return &queue->members;
     return &queue->normal[job->type->cls];
 }
@@ -94,6 +96,12 @@ static bool takes_members(const struct ff_queue *queue, ff_lane_of_work which)
 {
     return !ff_list_empty(&queue->members) &&
            (!is_helper(which) || ff_wait_now_us() - queue->members_since_us >= FF_HELP_US);
+}
+
+/* Some have left: those that stay wait from now on. */
+static void members_left(struct ff_queue *queue)
+{
+    queue->members_since_us = ff_list_empty(&queue->members) ? 0 : ff_wait_now_us();
 }
 
 /* Something came. When nobody else is free a helper is told once, so that it counts the time. */
@@ -212,15 +220,21 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
     size_t taken = 0;
 
-    if (takes_members(queue, which)) {
-        taken += move(queue, &queue->members, max - reserved, out);
-        queue->members_since_us = 0;
+    const bool members = takes_members(queue, which);
+
+    if (members) /* half for them while others wait: neither may starve the other */
+        taken += move(queue, &queue->members, (max - reserved) / 2, out);
+    if (takes_normal(queue, which)) {
+        queue->since_us = 0;
+        for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
+            taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
+    }
+    if (members) {
+        taken += move(queue, &queue->members, max - reserved - taken, out);
+        members_left(queue);
     }
     if (!takes_normal(queue, which))
         return taken;
-    queue->since_us = 0;
-    for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
-        taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
     return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
 }
@@ -299,6 +313,8 @@ bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job)
     if (found) {
         ff_list_remove(&job->link);
         account(queue, job, false);
+        if (ff_list_empty(&queue->members))
+            queue->members_since_us = 0;
     }
     pthread_mutex_unlock(&queue->lock);
     return found;
@@ -332,6 +348,8 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->normal[cls], mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->members, mono_ms, out));
+    if (ff_list_empty(&queue->members))
+        queue->members_since_us = 0;
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->cascade, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));

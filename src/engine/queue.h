@@ -28,6 +28,7 @@ struct ff_queue {
     size_t count, bytes;
     bool closed;
     bool eager;       /* everybody takes at once; false: see ff_queue_spare */
+    bool has_helpers; /* somebody else than the first takes, too */
     size_t waiting;   /* threads that take whatever comes */
     int64_t since_us; /* of the oldest push that nobody has taken; 0: none */
     uint64_t pushes, expected;
@@ -65,9 +66,9 @@ bool ff_queue_remove(struct ff_queue *queue, struct ff_job *job);
 int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list *out);
 
 /* From now on batches are spared: a helper (any executor but the first) leaves normal jobs to the
- * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US; and words about members of flows
- * always until then. */
-void ff_queue_spare(struct ff_queue *queue);
+ * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US; and words about members of flows,
+ * however many, until one has waited for so long. */
+void ff_queue_spare(struct ff_queue *queue, bool has_helpers);
 
 /* `count` callers have just been answered and are about to come back: until as many have pushed
  * since `pushes` was read, or FF_GATHER_US have passed, nobody takes the first of them alone. Said

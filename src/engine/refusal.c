@@ -13,8 +13,11 @@
 #include "engine/engine-int.h"
 #include "engine/executor.h"
 
+#include <string.h>
+
 #include "base/banned.h"
 
+#define OTHER_LOG      "FF001" /* Postgres: the store is another copy than the one we know */
 #define BACKOFF_MAX_MS 1000
 #define SINGLE_RERUNS  20 /* a job alone in its batch: somebody else is always faster */
 #define LOSSES_MAX     8  /* commits with a job lost in a row: it is the job */
@@ -27,6 +30,8 @@ void ff_executor_note_loss(struct ff_executor *executor)
     if (call->outcome == FF_CALLED_STOP || call->outcome == FF_CALLED_UNKNOWN ||
         call->outcome == FF_CALLED_LOST) {
         ff_engine_contact_lost(executor->engine);
+        ff_known_clear(&executor->engine->known);
+    } else if (!strcmp(call->sqlstate, OTHER_LOG)) {
         ff_known_clear(&executor->engine->known);
     }
 }
@@ -205,7 +210,8 @@ void ff_executor_failed(struct ff_executor *executor)
     ff_engine_batch_ended(engine, batch, false);
     ff_executor_note_loss(executor);
     executor->stage = FF_EXECUTOR_IDLE;
-    if (ff_assume_failed(engine, batch) && executor->call.outcome != FF_CALLED_STOP) {
+    if (ff_assume_failed(engine, batch, executor->call.outcome != FF_CALLED_RERUN) &&
+        executor->call.outcome != FF_CALLED_STOP) {
         ff_executor_again(executor, false, batch->reruns + 1); /* this time it looks */
         return;
     }

@@ -63,7 +63,7 @@ void ff_supervisor_done(struct ff_supervisor *supervisor)
 void ff_supervisor_poke(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
     supervisor->poked_mono_ms = ff_min_i64(supervisor->poked_mono_ms, mono_ms);
-    if (supervisor->sleeps_until_mono_ms > mono_ms)
+    if (supervisor->sleeps_until_mono_ms > mono_ms + EXPIRY_MS)
         pthread_cond_broadcast(&supervisor->engine->changed);
 }
 

@@ -68,7 +68,7 @@ void ff_supervisor_hint_delay(struct ff_supervisor *supervisor, int64_t due_ms);
  * often, so that gaps in contact are seen that only matter to them. Call with the engine's lock.
  * True: it is the first for a while, wake the supervisor. */
 bool ff_supervisor_hint_short_lease(struct ff_supervisor *supervisor, int64_t ttl_ms);
-/* Something is to be looked at by then. Call with the engine's lock. */
+/* Something is to be looked at by then, or soon after. Call with the engine's lock. */
 void ff_supervisor_poke(struct ff_supervisor *supervisor, int64_t mono_ms);
 /* Until then, or until somebody has poked it or the engine says that something has changed. */
 void ff_supervisor_sleep(struct ff_supervisor *supervisor, int64_t until_mono_ms);

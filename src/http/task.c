@@ -6,6 +6,7 @@
  * released. Tests: tests/e2e/test_http.py. */
 #include "api/async.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "http/bulk.h"
@@ -116,10 +117,15 @@ static bool claimed(struct ff_request *request)
     return ff_answer_json(request, 200, ff_json_tasks(&claimed->tasks));
 }
 
+/* Of one that has not looked nobody knows whether there is nothing: it may be a repeat. */
 static bool claim_given_up(struct ff_request *request)
 {
+    struct ff_error error;
+
     request->server->metrics.waiting_claims--;
-    return answer_nothing(request);
+    if (ff_async_has_looked(request->async))
+        return answer_nothing(request);
+    return ff_answer_error(request, ff_fail(&error, FF_UNAVAILABLE, "server is stopping"), &error);
 }
 
 static bool claim_hurry(struct ff_request *request)

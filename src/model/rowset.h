@@ -47,6 +47,7 @@ struct ff_scan {
     size_t param_count;
     int64_t limit; /* sum over the askers; passed as the block's parameter "limit" */
     bool loaded;
+    bool assumed;   /* nobody has looked: it goes with a row that is assumed */
     bool shortened; /* begins behind a hint: what it does not find may still be there */
     void **rows;    /* in the block's order */
     size_t row_count;

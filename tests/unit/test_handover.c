@@ -263,8 +263,8 @@ static void test_handover__who_has_gone_is_not_served(void **state)
 
 /* --- hops that ride --- */
 
-/* a leads to b; `ret_a` holds a. One id in 256 looks as if nothing could follow it, and its hop then
- * comes after it: ids are the same in every run. */
+/* a leads to b; `ret_a` holds a. One id in 256 looks as if nothing could follow it, and its hop
+ * then comes after it: ids are the same in every run. */
 static void given_chain(struct waiting *ret_a)
 {
     static unsigned flows;

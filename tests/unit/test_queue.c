@@ -195,7 +195,7 @@ static size_t taken_by(ff_lane_of_work which)
 static void test_queue__a_helper_leaves_a_few_jobs_to_the_first(void **state)
 {
     (void)state;
-    ff_queue_spare(&queue);
+    ff_queue_spare(&queue, true);
     (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
     queue.since_us = INT64_MAX / 2; /* just now, however slow this test is */
     assert_false(ff_queue_has(&queue, FF_TAKE_LARGE));
@@ -208,7 +208,7 @@ static void test_queue__a_helper_leaves_a_few_jobs_to_the_first(void **state)
 static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void **state)
 {
     (void)state;
-    ff_queue_spare(&queue);
+    ff_queue_spare(&queue, true);
     for (uint32_t i = 0; i < FF_HELP_OPS; i++)
         (void)given_pushed(FF_OP_EXECUTION_SUBMIT, i);
     queue.since_us = INT64_MAX / 2;
@@ -221,7 +221,7 @@ static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void
 static void test_queue__words_about_members_are_left_to_the_first(void **state)
 {
     (void)state;
-    ff_queue_spare(&queue);
+    ff_queue_spare(&queue, true);
     for (uint32_t i = 0; i < FF_HELP_OPS; i++)
         given_pushed_member(i);
     queue.members_since_us = INT64_MAX / 2; /* just now */
@@ -232,6 +232,53 @@ static void test_queue__words_about_members_are_left_to_the_first(void **state)
     given_pushed_member(1);
     queue.members_since_us = 1; /* the first has been busy for long */
     assert_int_equal(taken_by(FF_TAKE_LARGE), 1);
+}
+
+/* Otherwise a helper would wait for something that is not there, without ever sleeping. */
+static void test_queue__words_that_have_gone_are_not_waited_for(void **state)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_COMPLETE, 0);
+    struct ff_list out;
+
+    (void)state;
+    ff_queue_spare(&queue, true);
+    job->member = true;
+    job->deadline_mono_ms = 5;
+    assert_int_equal(ff_queue_push(&queue, (struct ff_job *const[]){job}, 1, NULL), 1);
+    assert_true(queue.members_since_us > 0);
+    ff_list_init(&out);
+    (void)ff_queue_expired(&queue, 10, &out);
+    assert_int_equal(queue.members_since_us, 0);
+    job->deadline_mono_ms = INT64_MAX;
+    assert_ptr_equal(ff_job_pop(&out), job);
+    assert_int_equal(ff_queue_push(&queue, (struct ff_job *const[]){job}, 1, NULL), 1);
+    assert_true(ff_queue_remove(&queue, job));
+    assert_int_equal(queue.members_since_us, 0);
+    ff_job_free(job);
+}
+
+static void test_queue__neither_members_nor_others_starve(void **state)
+{
+    struct ff_list out;
+    size_t members = 0;
+
+    (void)state;
+    ff_queue_spare(&queue, true);
+    for (uint32_t i = 0; i < 20; i++) {
+        given_pushed_member(i);
+        (void)given_pushed(FF_OP_EXECUTION_RENEW, i);
+    }
+    ff_list_init(&out);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 10, &out), 10);
+    while (!ff_list_empty(&out)) {
+        struct ff_job *const job = ff_job_pop(&out);
+
+        members += job->member;
+        ff_job_free(job);
+    }
+    assert_int_equal(members, 5);
+    assert_true(queue.members_since_us > 0); /* some still wait */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 30);
 }
 
 static void test_queue__callers_that_were_answered_together_are_taken_together(void **state)
@@ -329,6 +376,8 @@ int main(void)
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
         TEST(test_queue__words_about_members_are_left_to_the_first),
+        TEST(test_queue__words_that_have_gone_are_not_waited_for),
+        TEST(test_queue__neither_members_nor_others_starve),
         TEST(test_queue__callers_that_were_answered_together_are_taken_together),
         TEST(test_queue__nobody_is_waited_for_longer_than_allowed),
         TEST(test_queue__nobody_is_waited_for_when_it_is_closed),

@@ -4,7 +4,7 @@
  *
  * Most often a node waits for one other, whose end is in the same batch; then nobody need read it
  * afterwards. Everything else is read (`upstreams` in store/sql/flow.sql), which is always right.
- * Tests: tests/unit/test_claim.c, tests/conformance/flow_results.c. */
+ * Tests: tests/unit/test_upstream.c, tests/conformance/flow_results.c. */
 #include "base/limits.h"
 #include "model/codes.h"
 #include "model/states.h"
@@ -33,11 +33,12 @@ static const struct ff_execution *ended_here(struct ff_work *work, const struct 
 {
     const struct ff_exec_id id = {edge->partition_key, edge->execution_id};
     const struct ff_execution *const upstream = ff_work_execution(work, id);
+    const struct ff_execution *const before = upstream ? upstream->head.before : NULL;
 
-    return upstream && upstream->head.op != 0 && ff_state_is_terminal(upstream->state) &&
-                   upstream->generation == edge->resolved_generation
-               ? upstream
-               : NULL;
+    if (!before || ff_state_is_terminal(before->state) || !ff_state_is_terminal(upstream->state) ||
+        upstream->generation != edge->resolved_generation)
+        return NULL;
+    return upstream;
 }
 
 static struct ff_upstream_out *

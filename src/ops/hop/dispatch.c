@@ -247,6 +247,17 @@ static bool has_only_ended(struct ff_work *work, const struct ff_outbox *hop)
     return before && member->version == before->version + 1;
 }
 
+/* What was not looked at goes with the member as it was assumed. A load may have brought another
+ * one in its place, and with other edges: a claim looks at what has lapsed, too. */
+static bool still_holds(struct ff_work *work, const struct ff_dispatch_in *in)
+{
+    const struct ff_execution key = {.partition_key = in->hop.id.partition,
+                                     .execution_id = in->hop.id.uuid};
+    const struct ff_entry *const member = ff_rowset_find(work->rows, FF_TABLE_EXECUTION, &key);
+
+    return !in->edges->assumed || (member && member->assumed) || FF_MUTANT(edges_kept_blindly);
+}
+
 void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct ff_outbox *hop)
 {
     struct ff_value params[FF_SQL_EDGES_FROM_PARAMS];
@@ -259,7 +270,7 @@ void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct 
         ff_rowset_scan_find(work->rows, FF_SQL_EDGES_FROM, params, FF_SQL_EDGES_FROM_PARAMS);
     in->groups =
         ff_rowset_scan_find(work->rows, FF_SQL_GROUPS_FROM, params, FF_SQL_EDGES_FROM_PARAMS);
-    if (in->edges && in->groups)
+    if (in->edges && in->groups && still_holds(work, in))
         (void)learn(work, in, hop, &error);
     in->edges = in->groups = NULL; /* they belong to that batch */
 }
