@@ -458,7 +458,7 @@ static void given_looked_in_vain(struct waiting *waiting)
 
 static void test_handover__who_would_find_nothing_waits_first(void **state)
 {
-    struct waiting a, b, other;
+    static struct waiting a, b, other; /* told at the end that there is nothing */
     int64_t before;
 
     (void)state;
@@ -515,7 +515,7 @@ static void test_handover__what_lies_there_is_looked_for(void **state)
 
 static void test_handover__nobody_is_told_nothing_without_a_look(void **state)
 {
-    struct waiting a, b;
+    static struct waiting a, b;
     int64_t before;
 
     (void)state;
