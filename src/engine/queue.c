@@ -218,9 +218,8 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     struct ff_list *const background = &queue->normal[FF_CLASS_BACKGROUND];
     const bool cascade = takes_cascade(which) && !ff_list_empty(&queue->cascade);
     const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
-    size_t taken = 0;
-
     const bool members = takes_members(queue, which);
+    size_t taken = 0;
 
     if (members) /* half for them while others wait: neither may starve the other */
         taken += move(queue, &queue->members, (max - reserved) / 2, out);

@@ -78,7 +78,7 @@ static void given_result(size_t bytes)
     struct ff_payload *const payload = ff_rowset_insert(&rows, FF_TABLE_PAYLOAD, &key);
     char *const data = ff_arena_alloc(&arena, bytes);
 
-    memset(data, 'x', bytes);
+    memset(data, 'r', bytes);
     payload->data = (struct ff_str){data, bytes};
 }
 
@@ -100,7 +100,7 @@ static void test_upstream__who_has_just_ended_is_told(void **state)
     assert_int_equal(when_handed_out(node), 1);
     assert_true(ff_uuid_eq(task.upstream->id.uuid, upstream_id));
     assert_true(ff_str_eq(task.upstream->node, FF_STR("up")));
-    assert_true(ff_str_eq(task.upstream->result, FF_STR("xxx")));
+    assert_true(ff_str_eq(task.upstream->result, FF_STR("rrr")));
     assert_int_equal(task.upstream->outcome, FF_EDGE_SUCCESS);
 }
 
