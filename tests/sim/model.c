@@ -572,13 +572,15 @@ struct model_tx *model_shadow_begin(struct model *model, struct ff_rowset *rows,
         if (change->kind == FF_CHANGE_INSERT   ? change->slot->row != NULL
             : change->kind == FF_CHANGE_UPDATE ? !change->after
                                                : !change->slot->row)
-            model->hooks.wrong(model->hooks.ctx, "the store saves what its shadow would refuse");
+            tx->refused = true; /* a key was taken: the store must find that, too */
     }
     return tx;
 }
 
 void model_shadow_commit(struct model *model, struct model_tx *tx, int64_t last_event_id)
 {
+    if (tx->refused)
+        model->hooks.wrong(model->hooks.ctx, "the store saves what its shadow would refuse");
     for (size_t i = 0; i < tx->events.len; i++)
         ((struct ff_event *)tx->events.items[i])->event_id =
             last_event_id - (int64_t)(tx->events.len - 1 - i);

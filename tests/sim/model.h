@@ -137,6 +137,7 @@ struct model_tx {
     struct ff_vec events;
     struct ff_vec open_lanes; /* model_slot: must not be paused */
     bool saving;              /* the changes are known */
+    bool refused;             /* a shadow: this save must not succeed */
     bool numbered;
     bool commits; /* what a ghost does at its end */
     int sometimes;
