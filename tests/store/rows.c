@@ -287,6 +287,71 @@ WITH_STORE(reads_give_cells_and_rows)
     CHECK(metas.row_count == 0);
 }
 
+/* What the server has logged since `from`: its memory is the caller's. */
+static char *logged_since(long from)
+{
+    char path[256];
+    FILE *file;
+    char *text = NULL;
+    size_t text_bytes = 0;
+
+    (void)snprintf(path, sizeof path, "%s/log", getenv("FF_TEST_PG_DIR"));
+    file = fopen(path, "r");
+    if (file && fseek(file, from, SEEK_SET) == 0)
+        (void)getdelim(&text, &text_bytes, '\0', file);
+    if (file)
+        (void)fclose(file);
+    return text;
+}
+
+static long log_bytes(void)
+{
+    char *const text = logged_since(0);
+    const long bytes = text ? (long)strlen(text) : 0;
+
+    free(text);
+    return bytes;
+}
+
+/* The plan of the one audit that was run; a step with this cost is one that was forbidden. */
+static bool has_forbidden_step(long log_from, const char *audit, bool *ret_found)
+{
+    char *const text = logged_since(log_from);
+    const char *const plan = text ? strstr(text, audit) : NULL;
+    const bool forbidden = plan && strstr(plan, "cost=10000000000");
+
+    *ret_found = plan != NULL;
+    free(text);
+    return forbidden;
+}
+
+/* A connection that has run a batch may join by index only. An audit of whole tables must not: it
+ * would compare every row with every other. */
+static void audits_may_join(void)
+{
+    const struct ff_value limit = {.type = FF_VALUE_I64, .as.i64 = 10};
+    struct ff_read audit = {.block = FF_SQL_FSCK_TERMINAL_WITHOUT_COMPLETION,
+                            .params = &limit,
+                            .param_count = 1,
+                            .arena = &a.arena};
+    const long from = log_bytes();
+    bool found = false;
+    bool forbidden = true;
+    bool good;
+
+    (void)disturb("ALTER ROLE postgres SET session_preload_libraries = 'auto_explain'");
+    (void)disturb("ALTER ROLE postgres SET auto_explain.log_min_duration = 0");
+    good = given_store() && insert_executions(3) == FF_CALLED_OK;
+    a.call.read = &audit;
+    good = good && batch_call(&a, session, FF_CALL_READ) == FF_CALLED_OK && audit.row_count == 0;
+    leave();
+    (void)disturb("ALTER ROLE postgres RESET session_preload_libraries");
+    (void)disturb("ALTER ROLE postgres RESET auto_explain.log_min_duration");
+    forbidden = has_forbidden_step(from, "ended without a completion event", &found);
+    CHECK(good && found);
+    CHECK(!forbidden);
+}
+
 WITH_STORE(events_are_numbered_in_order)
 {
     struct ff_event *event;
@@ -336,6 +401,7 @@ const struct test rows_tests[] = {
     {"store__load_asks_again_for_what_was_peeked", load_asks_again_for_what_was_peeked},
     {"store__values_larger_than_the_socket_pass", large_values_pass},
     {"store__reads_give_cells_and_rows", reads_give_cells_and_rows},
+    {"store__audits_may_join", audits_may_join},
     {"store__events_are_numbered_in_order", events_are_numbered_in_order},
     {"store__event_ids_are_taken_under_the_lock", event_ids_are_taken_under_the_lock},
     {NULL, NULL},

@@ -73,10 +73,16 @@ SELECT set_config('search_path', :search_path, true), set_config('jit', 'off', t
 -- note: Before a statement that reads whole tables. It takes as long as they are large: the limit
 --       of other statements is not for it, but from version 14 on the server looks whether somebody
 --       still waits for the answer. Without statistics Postgres expects few rows and compares every
---       one with every other.
+--       one with every other. What batch_settings has turned off on this connection is wanted here.
 -- postgres:
 -- SQLite has one kind of join, and no limits.
 SELECT set_config('enable_nestloop', 'off', true),
+       set_config('enable_hashjoin', 'on', true),
+       set_config('enable_mergejoin', 'on', true),
+       set_config('enable_seqscan', 'on', true),
+       set_config('enable_bitmapscan', 'on', true),
+       set_config('enable_sort', 'on', true),
+       set_config('plan_cache_mode', 'auto', true),
        set_config('statement_timeout', '0', true),
        (SELECT set_config(s.name, '2s', true)
           FROM pg_settings s
