@@ -18,6 +18,8 @@
 #include "api/api-int.h"
 #include "store/trace.h"
 
+#define AUDIT_MS 1800000 /* each check, of ten million executions */
+
 #define TASKS_MAX    256
 #define IDLE_WARM_MS 1500
 #define IDLE_SECONDS 5
@@ -32,7 +34,8 @@ void ours_check(ff_status status, const struct ff_error *error, const char *what
 void ours_open_url(struct ours *ours, struct bench_run *run, const char *url)
 {
     /* The payload is made here: reading it would be the caller's work, not the engine's. */
-    const struct ff_options options = {.size = sizeof options, .trusts_json = true};
+    const struct ff_options options = {
+        .size = sizeof options, .trusts_json = true, .timeout_ms = AUDIT_MS};
     struct ff_error error = {0};
 
     *ours = (struct ours){.run = run};
@@ -46,6 +49,12 @@ void ours_open(struct ours *ours, struct bench_run *run)
     ours_open_url(ours, run, bench_url(run, url, sizeof url));
 }
 
+void ours_leave(struct ours *ours)
+{
+    if (ff_close(ours->client, 5000) != 0)
+        bench_die("some loops did not end");
+}
+
 void ours_close(struct ours *ours)
 {
     struct ff_findings findings;
@@ -56,8 +65,7 @@ void ours_close(struct ours *ours)
         bench_die("the store is not sound: %s: %s", findings.items[0].check,
                   findings.items[0].detail);
     ff_answer_free(&findings);
-    if (ff_close(ours->client, 5000) != 0)
-        bench_die("some loops did not end");
+    ours_leave(ours);
 }
 
 /* --- what callers do --- */

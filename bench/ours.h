@@ -30,6 +30,7 @@ void ours_open(struct ours *ours, struct bench_run *run);
 void ours_open_url(struct ours *ours, struct bench_run *run, const char *url);
 /* Ends with the audit: a fast engine that leaves a broken store has not run at all. */
 void ours_close(struct ours *ours);
+void ours_leave(struct ours *ours); /* without an audit */
 struct ff_submission ours_submission(const struct bench_run *run);
 /* In calls of `per_call`. */
 void ours_submit(struct ours *ours, size_t count, size_t per_call);
