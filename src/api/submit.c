@@ -19,9 +19,8 @@
 
 #include "base/banned.h"
 
-/* Only one executor takes large jobs, and takes them in order: so the items of a call keep theirs,
- * and of two with the same key the later is the duplicate. It also keeps a long call from holding
- * up everybody else. */
+/* Only one executor takes large jobs, and takes them in order: so of two with the same key the
+ * later is the duplicate. Items without a key are shared; their ids keep their order. */
 #define LARGE_FROM 1
 
 void ff_submission_init(struct ff_submission *submission)

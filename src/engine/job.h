@@ -44,7 +44,8 @@ struct ff_job {
     struct ff_uuid seed;
     size_t bytes;               /* counted against the queue */
     bool repeatable;            /* a repeat after an unknown outcome is safe */
-    bool large;                 /* prefer the second executor */
+    bool large;                 /* one of many: for the second executor, which keeps their order */
+    bool shared;                /* large, but no order has to be kept: anybody may take some */
     bool ends_call;             /* the last of those that were pushed together */
     int64_t deadline_mono_ms;   /* INT64_MAX: none */
     int64_t wait_until_mono_ms; /* claims: an empty answer is parked until then; 0: never */

@@ -22,6 +22,7 @@ void ff_queue_init(struct ff_queue *queue)
         ff_list_init(&queue->normal[cls]);
     ff_list_init(&queue->members);
     ff_list_init(&queue->large);
+    ff_list_init(&queue->shared);
     ff_list_init(&queue->cascade);
     ff_list_init(&queue->patient);
     ff_list_init(&queue->patient_background);
@@ -54,7 +55,7 @@ void ff_queue_done(struct ff_queue *queue)
 static struct ff_list *list_of(struct ff_queue *queue, const struct ff_job *job)
 {
     if (job->large)
-        return &queue->large;
+        return job->shared ? &queue->shared : &queue->large;
     if (job->type->flags & FF_OPF_CASCADE)
         return &queue->cascade;
     if (job->member && queue->has_helpers)
@@ -238,6 +239,15 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
 }
 
+static size_t take_large(struct ff_queue *queue, size_t max, struct ff_list *out)
+{
+    size_t taken =
+        move(queue, &queue->large, (max + 1) / 2, out); /* neither may starve the other */
+
+    taken += move(queue, &queue->shared, max - taken, out);
+    return taken + move(queue, &queue->large, max - taken, out);
+}
+
 size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, struct ff_list *out)
 {
     size_t taken = 0;
@@ -254,13 +264,16 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
     case FF_TAKE_LARGE:
     case FF_TAKE_ALL:
         /* Half for each while both wait: with one executor neither may starve the other. */
-        taken = move(queue, &queue->large, max / 2 + 1, out);
+        taken = take_large(queue, max / 2 + 1, out);
         taken += take_normal(queue, which, max - taken, out);
-        taken += move(queue, &queue->large, max - taken, out);
+        taken += take_large(queue, max - taken, out);
         break;
     case FF_TAKE_NORMAL:
     case FF_TAKE_CASCADE:
+        /* Few of the shared ones, and only if there is little else: whoever comes next waits. */
         taken = take_normal(queue, which, max, out);
+        if (taken < FF_SHARE_OPS)
+            taken += move(queue, &queue->shared, ff_min_size(max, FF_SHARE_OPS) - taken, out);
         break;
     }
     pthread_mutex_unlock(&queue->lock);
@@ -271,7 +284,7 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
 {
     if (which == FF_TAKE_PATIENT)
         return !ff_list_empty(&queue->patient) || !ff_list_empty(&queue->patient_background);
-    if (takes_large(which) && !ff_list_empty(&queue->large))
+    if (!ff_list_empty(&queue->shared) || (takes_large(which) && !ff_list_empty(&queue->large)))
         return true;
     if (takes_cascade(which) && !ff_list_empty(&queue->cascade))
         return true;
@@ -350,6 +363,7 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
     if (ff_list_empty(&queue->members))
         queue->members_since_us = 0;
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->large, mono_ms, out));
+    next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->shared, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->cascade, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient, mono_ms, out));
     next_ms = ff_min_i64(next_ms, expire_list(queue, &queue->patient_background, mono_ms, out));

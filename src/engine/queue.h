@@ -21,7 +21,7 @@ struct ff_queue {
     struct ff_list
         members; /* words about members of flows: their hops ride with the first executor */
     int64_t members_since_us; /* of the oldest of them */
-    struct ff_list large;
+    struct ff_list large, shared;
     struct ff_list cascade; /* for one executor: hops of a flow would wait for each other */
     struct ff_list patient, patient_background; /* ops whose row somebody else holds */
     uint32_t patient_turns;
@@ -47,7 +47,7 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job);
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);
 
 typedef enum ff_lane_of_work {
-    FF_TAKE_NORMAL,  /* everything but large jobs and the cascade */
+    FF_TAKE_NORMAL,  /* everything but large jobs and the cascade; of shared ones a few */
     FF_TAKE_CASCADE, /* the cascade too */
     FF_TAKE_LARGE,   /* large ones too */
     FF_TAKE_ALL,     /* both */

@@ -97,18 +97,30 @@ static void set_input(struct ff_work *work, const struct ff_submit_in *in,
     execution->input_type = in->input_type;
 }
 
-static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
-                      struct ff_execution *execution)
+/* As old as its id: so the items of a call keep their order, whoever writes them when. Not of
+ * members, which are as old as their flow, and not of ids that somebody else has made. */
+static int64_t created_ms(const struct ff_work *work, const struct ff_submit_in *in,
+                          const struct ff_membership *member)
 {
-    const int64_t until_ms = in->delay_ms != FF_NULL64
-                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
-                                 : in->delay_until_ms;
+    const int64_t minted_ms = (int64_t)ff_uuid_v7_unix_ms(in->id.uuid);
 
-    execution->created_at_ms = work->now_ms;
+    if (member || in->own_id || minted_ms < work->now_ms - FF_ID_AGE_MS)
+        return work->now_ms;
+    return ff_min_i64(minted_ms, work->now_ms);
+}
+
+static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
+                      const struct ff_membership *member, struct ff_execution *execution)
+{
+    const int64_t from_ms = created_ms(work, in, member);
+    const int64_t until_ms =
+        in->delay_ms != FF_NULL64 ? ff_add_i64_clamped(from_ms, in->delay_ms) : in->delay_until_ms;
+
+    execution->created_at_ms = from_ms;
     execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
     execution->deadline_ms = in->deadline_ms;
     execution->deadline_at_ms = in->deadline_ms != FF_NULL64
-                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
+                                    ? ff_add_i64_clamped(from_ms, in->deadline_ms)
                                     : in->deadline_at_ms;
 }
 
@@ -126,7 +138,7 @@ struct ff_execution *ff_execution_birth(struct ff_work *work, const struct ff_su
     execution->capset_id = in->capset_id;
     execution->policy = ff_policy_pack(&in->policy, work->arena);
     execution->submit_hash = (struct ff_str){(const char *)in->hash, sizeof in->hash};
-    set_times(work, in, execution);
+    set_times(work, in, member, execution);
     set_input(work, in, execution);
     insert_capset(work, in);
     insert_tags(work, in, execution);

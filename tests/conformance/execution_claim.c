@@ -3,6 +3,7 @@
  * execution_claim.c -- one call hands out a lease, best first, and nothing twice.
  *
  * Cases K01 to K04, K13, L13. Which executions fit a worker: execution_claim_match.c. */
+#include "base/limits.h"
 #include "support/domain.h"
 
 #include <string.h>
@@ -97,16 +98,22 @@ FF_CONFORMANCE(execution_claim, oldest_first_inside_a_priority)
     expect_order(t, names, 24);
 }
 
+/* More than one batch, and on Postgres the work of two sessions at a time. */
 FF_CONFORMANCE(execution_claim, items_of_one_call_keep_their_order)
 {
-    struct ff_submission items[20];
-    struct ff_submitted results[20];
+    static struct ff_submission items[FF_SUBMIT_MAX];
+    static struct ff_submitted results[FF_SUBMIT_MAX];
+    static struct held held[FF_SUBMIT_MAX];
+    struct ff_claim_request r = claim_request();
+    size_t claimed = 0;
 
-    for (size_t i = 0; i < 20; i++)
+    for (size_t i = 0; i < FF_SUBMIT_MAX; i++)
         items[i] = submission();
-    EXPECT_OK(t, ff_submit(t->client, items, 20, results, &t->err));
-    for (size_t i = 0; i < 20; i++)
-        EXPECT_TEXT(t, results[i].execution_id, given_claimed_next(t).id);
+    EXPECT_OK(t, ff_submit(t->client, items, FF_SUBMIT_MAX, results, &t->err));
+    for (r.max = 100; claimed < FF_SUBMIT_MAX; claimed += 100)
+        EXPECT_INT(t, 100, (int64_t)when_claimed_many(t, &r, held + claimed, 100));
+    for (size_t i = 0; i < FF_SUBMIT_MAX; i++)
+        EXPECT_TEXT(t, results[i].execution_id, held[i].id);
 }
 
 FF_CONFORMANCE(execution_claim, several_at_once_come_in_order)

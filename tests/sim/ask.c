@@ -294,6 +294,9 @@ struct ask *ask_submit(struct sim *sim, struct actor *actor, const struct plan *
     if (ff_submit_prepare(in, &settings, arena, &error) != FF_OK)
         sim_fail(sim, "a good submission is refused: %s: %s", error.field, error.message);
     note->submit->submitted_at = ask->node;
+    /* As one of many in a call: such items wait elsewhere, and for everybody. */
+    ask->job->large = ask->job->shared =
+        !in->own_id && ff_str_is_null(in->idempotency_key) && in->id.uuid.b[8] % 2;
     return ask_send(sim, ask, 0);
 }
 

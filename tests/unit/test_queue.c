@@ -181,6 +181,67 @@ static void test_queue__large_jobs_wait_for_the_executor_that_takes_all(void **s
     expect_order(&out, expected, 1);
 }
 
+static void given_many(size_t count, bool shared)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_SUBMIT, 0);
+
+        job->large = true;
+        job->shared = shared;
+        assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
+    }
+}
+
+/* One call that needs no order keeps all busy, but the first is free again soon. */
+static void test_queue__everybody_takes_of_what_is_shared(void **state)
+{
+    struct ff_list out;
+
+    (void)state;
+    ff_queue_spare(&queue, true);
+    ff_list_init(&out);
+    given_many(2000, true);
+    assert_true(ff_queue_has(&queue, FF_TAKE_CASCADE));
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), FF_SHARE_OPS);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_NORMAL, 512, &out), FF_SHARE_OPS);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_LARGE, 512, &out), 512);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 10, &out), 10);
+    free_list(&out);
+}
+
+static void test_queue__with_enough_to_do_the_first_leaves_what_is_shared(void **state)
+{
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    given_many(10, true);
+    for (uint32_t i = 0; i < FF_SHARE_OPS; i++)
+        (void)given_pushed(FF_OP_EXECUTION_COMPLETE, i);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), FF_SHARE_OPS);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), 10);
+    free_list(&out);
+}
+
+static void test_queue__large_and_shared_ones_do_not_starve_each_other(void **state)
+{
+    struct ff_list out;
+    size_t shared = 0;
+
+    (void)state;
+    ff_list_init(&out);
+    given_many(1000, false);
+    given_many(1000, true);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_ALL, 512, &out), 512);
+    while (!ff_list_empty(&out)) {
+        struct ff_job *const job = ff_job_pop(&out);
+
+        shared += job->shared;
+        ff_job_free(job);
+    }
+    assert_in_range(shared, 200, 312);
+}
+
 static size_t taken_by(ff_lane_of_work which)
 {
     struct ff_list out;
@@ -373,6 +434,9 @@ int main(void)
         TEST(test_queue__refuses_too_many_bytes),
         TEST(test_queue__refuses_when_closed),
         TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
+        TEST(test_queue__everybody_takes_of_what_is_shared),
+        TEST(test_queue__with_enough_to_do_the_first_leaves_what_is_shared),
+        TEST(test_queue__large_and_shared_ones_do_not_starve_each_other),
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
         TEST(test_queue__words_about_members_are_left_to_the_first),
