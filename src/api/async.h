@@ -17,7 +17,7 @@ struct ff_bulk_type {
     ff_op_id op;
     size_t max;
     size_t result_bytes;
-    size_t large_from; /* more items than this go to the second executor; 0: never */
+    size_t large_from; /* more items than this are large jobs; 0: never */
     size_t (*bytes)(const void *items, size_t index); /* NULL: next to nothing */
     /* Fill job->in, with copies of everything; names the field it does not like. May ask the store.
      */

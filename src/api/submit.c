@@ -20,7 +20,8 @@
 #include "base/banned.h"
 
 /* Only one executor takes large jobs, and takes them in order: so of two with the same key the
- * later is the duplicate. Items without a key are shared; their ids keep their order. */
+ * later is the duplicate. Items without a key are shared; they are created at one time, and their
+ * ids keep their order for whoever claims after the call. */
 #define LARGE_FROM 1
 
 void ff_submission_init(struct ff_submission *submission)

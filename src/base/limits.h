@@ -60,13 +60,14 @@
 #define FF_BATCH_BYTES_MAX (8 << 20)
 #define FF_QUEUE_OPS_MAX   10000
 #define FF_QUEUE_BYTES_MAX (64 << 20)
-#define FF_GATHER_US       100   /* callers just answered may come back together within this */
-#define FF_LOOK_LATER_MS   5     /* a claim that would find nothing looks so much later */
-#define FF_HELP_OPS        32    /* so many wait: a second executor helps the first ... */
-#define FF_HELP_US         5000  /* ... or one of them for so long */
-#define FF_ID_AGE_MS       60000 /* an id that waited longer does not say how old its row is */
-#define FF_SHARE_OPS       256   /* the first takes so many items of a large call at a time */
-#define FF_BUSY_ROUNDS_MAX 3     /* then the op moves to the patient lane */
+#define FF_GATHER_US       100  /* callers just answered may come back together within this */
+#define FF_LOOK_LATER_MS   5    /* a claim that would find nothing looks so much later */
+#define FF_HELP_OPS        32   /* so many wait: a second executor helps the first ... */
+#define FF_HELP_US         5000 /* ... or one of them for so long */
+#define FF_CALL_AGE_MS     1000 /* items that waited longer are as old as their batch */
+#define FF_SHARE_OPS       256  /* of a large call, at a time, by those who also serve others ... */
+#define FF_SHARE_BYTES     (1 << 20) /* ... or so much */
+#define FF_BUSY_ROUNDS_MAX 3         /* then the op moves to the patient lane */
 #define FF_BUSY_MS_MAX     50
 #define FF_SAVE_LOCK_MS    100     /* a batch waits this long for a key somebody is inserting */
 #define FF_PATIENT_MS_MAX  500     /* lock_timeout of a caller's op in the patient lane */

@@ -70,18 +70,6 @@ static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_bat
     return true;
 }
 
-/* What we call now goes by a clock that stands still while the machine sleeps. */
-static bool knows_the_time(struct ff_engine *engine)
-{
-    const int64_t boot_ms = ff_clock_boot_ms(&engine->options.clock);
-    bool knows;
-
-    pthread_mutex_lock(&engine->lock);
-    knows = engine->contact.known && boot_ms - engine->contact.last_boot_ms < FF_CONTACT_GAP_MS;
-    pthread_mutex_unlock(&engine->lock);
-    return knows;
-}
-
 static void assume_lanes(struct ff_engine *engine, struct ff_batch *batch)
 {
     for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry; entry = entry->next)
@@ -99,7 +87,7 @@ bool ff_assume(struct ff_engine *engine, struct ff_batch *batch, bool rides)
     recall(engine, batch);
     if (rides)
         ff_foresee(engine, batch);
-    if (batch->arena.failed || !asks_for_nothing(engine, batch) || !knows_the_time(engine))
+    if (batch->arena.failed || !asks_for_nothing(engine, batch) || !ff_engine_knows_now(engine))
         return false;
     assume_lanes(engine, batch);
     batch->assumes = batch->unloaded = true;

@@ -38,6 +38,7 @@ static bool is_about_member(const struct ff_job *job)
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
     const int64_t now_ms = ff_engine_mono_ms(engine);
+    const int64_t called_ms = ff_engine_knows_now(engine) ? ff_engine_now_ms(engine) : FF_NULL64;
 
     for (size_t i = 0; i < count; i++) {
         struct ff_job *const job = jobs[i];
@@ -48,6 +49,9 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
         job->kept = ff_arena_mark(&job->arena);
         job->member = is_about_member(job);
         job->born_mono_ms = now_ms;
+        job->called_ms = job->large ? called_ms : FF_NULL64;
+        if (called_ms == FF_NULL64)
+            job->shared = false; /* nobody could tell their order but the one who writes them all */
         job->inner_done = job->done;
         job->inner_ctx = job->ctx;
         job->done = counted_done;

@@ -251,7 +251,7 @@ static void reply(struct ff_executor *executor)
     send_on_deferred(executor);
     while (!ff_list_empty(jobs)) {
         struct ff_job *const job = ff_job_pop(jobs);
-        const bool calls = job->ends_call && job->type->cls != FF_CLASS_BACKGROUND;
+        const bool calls = job->ends_call && !job->shared && job->type->cls != FF_CLASS_BACKGROUND;
 
         engine->stats.jobs++;
         job->rows_max = 0;

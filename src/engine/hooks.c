@@ -94,6 +94,17 @@ int64_t ff_engine_now_ms(struct ff_engine *engine)
     return now_ms;
 }
 
+bool ff_engine_knows_now(struct ff_engine *engine)
+{
+    const int64_t boot_ms = ff_clock_boot_ms(&engine->options.clock);
+    bool knows;
+
+    pthread_mutex_lock(&engine->lock);
+    knows = engine->contact.known && boot_ms - engine->contact.last_boot_ms < FF_CONTACT_GAP_MS;
+    pthread_mutex_unlock(&engine->lock);
+    return knows;
+}
+
 /* --- capability sets --- */
 
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset)

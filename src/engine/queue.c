@@ -239,13 +239,27 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
 }
 
+/* Neither may starve the other. */
 static size_t take_large(struct ff_queue *queue, size_t max, struct ff_list *out)
 {
-    size_t taken =
-        move(queue, &queue->large, (max + 1) / 2, out); /* neither may starve the other */
+    size_t taken = move(queue, &queue->large, max - max / 2, out);
 
     taken += move(queue, &queue->shared, max - taken, out);
     return taken + move(queue, &queue->large, max - taken, out);
+}
+
+/* Few, for whoever has nothing else to do: the next one who comes waits for them. */
+static size_t take_some_shared(struct ff_queue *queue, size_t max, struct ff_list *out)
+{
+    const size_t ops_max = ff_min_size(max, FF_SHARE_OPS);
+    size_t bytes = 0;
+    size_t taken = 0;
+
+    while (taken < ops_max && bytes < FF_SHARE_BYTES && !ff_list_empty(&queue->shared)) {
+        bytes += ff_job_first(&queue->shared)->bytes;
+        taken += move(queue, &queue->shared, 1, out);
+    }
+    return taken;
 }
 
 size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, struct ff_list *out)
@@ -270,10 +284,9 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
         break;
     case FF_TAKE_NORMAL:
     case FF_TAKE_CASCADE:
-        /* Few of the shared ones, and only if there is little else: whoever comes next waits. */
         taken = take_normal(queue, which, max, out);
-        if (taken < FF_SHARE_OPS)
-            taken += move(queue, &queue->shared, ff_min_size(max, FF_SHARE_OPS) - taken, out);
+        if (taken == 0)
+            taken = take_some_shared(queue, max, out);
         break;
     }
     pthread_mutex_unlock(&queue->lock);

@@ -47,7 +47,8 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job);
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job);
 
 typedef enum ff_lane_of_work {
-    FF_TAKE_NORMAL,  /* everything but large jobs and the cascade; of shared ones a few */
+    FF_TAKE_NORMAL, /* everything but large jobs and the cascade; if nothing waits, some shared ones
+                     */
     FF_TAKE_CASCADE, /* the cascade too */
     FF_TAKE_LARGE,   /* large ones too */
     FF_TAKE_ALL,     /* both */

@@ -97,22 +97,19 @@ static void set_input(struct ff_work *work, const struct ff_submit_in *in,
     execution->input_type = in->input_type;
 }
 
-/* As old as its id: so the items of a call keep their order, whoever writes them when. Not of
- * members, which are as old as their flow, and not of ids that somebody else has made. */
-static int64_t created_ms(const struct ff_work *work, const struct ff_submit_in *in,
-                          const struct ff_membership *member)
+/* One of many items is as old as its call: so they keep their order, whoever writes them when.
+ * Members of flows are as old as what made them. */
+static int64_t created_ms(const struct ff_work *work, const struct ff_membership *member)
 {
-    const int64_t minted_ms = (int64_t)ff_uuid_v7_unix_ms(in->id.uuid);
+    const bool told = work->called_ms >= work->now_ms - FF_CALL_AGE_MS;
 
-    if (member || in->own_id || minted_ms < work->now_ms - FF_ID_AGE_MS)
-        return work->now_ms;
-    return ff_min_i64(minted_ms, work->now_ms);
+    return told && !member ? ff_min_i64(work->called_ms, work->now_ms) : work->now_ms;
 }
 
 static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
                       const struct ff_membership *member, struct ff_execution *execution)
 {
-    const int64_t from_ms = created_ms(work, in, member);
+    const int64_t from_ms = created_ms(work, member);
     const int64_t until_ms =
         in->delay_ms != FF_NULL64 ? ff_add_i64_clamped(from_ms, in->delay_ms) : in->delay_until_ms;
 

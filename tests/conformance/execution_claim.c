@@ -101,9 +101,9 @@ FF_CONFORMANCE(execution_claim, oldest_first_inside_a_priority)
 /* More than one batch, and on Postgres the work of two sessions at a time. */
 FF_CONFORMANCE(execution_claim, items_of_one_call_keep_their_order)
 {
-    static struct ff_submission items[FF_SUBMIT_MAX];
-    static struct ff_submitted results[FF_SUBMIT_MAX];
-    static struct held held[FF_SUBMIT_MAX];
+    struct ff_submission *const items = keep(t, FF_SUBMIT_MAX * sizeof *items);
+    struct ff_submitted *const results = keep(t, FF_SUBMIT_MAX * sizeof *results);
+    struct held *const held = keep(t, FF_SUBMIT_MAX * sizeof *held);
     struct ff_claim_request r = claim_request();
     size_t claimed = 0;
 

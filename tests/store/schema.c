@@ -140,6 +140,19 @@ static void who_only_looks_makes_none(void)
     ff_store_free(store);
 }
 
+/* Each costs every statement that writes the table: what ties columns to the state, and no more. */
+static void checks_are_few(void)
+{
+    CHECK(open_status(NULL) == FF_OK);
+    CHECK(disturb("SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid IN "
+                  "('%s.ff_execution'::regclass, '%s.ff_flow'::regclass)",
+                  test_schema(), test_schema()) == 4);
+    CHECK(disturb("SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid IN "
+                  "('%s.ff_execution'::regclass, '%s.ff_flow'::regclass) "
+                  "AND pg_get_constraintdef(oid) LIKE '%%state%%'",
+                  test_schema(), test_schema()) == 4);
+}
+
 static void schema_name_is_checked(void)
 {
     const struct ff_store_options options = {.url = "postgres://h/d?schema=a%20b"};
@@ -157,6 +170,7 @@ const struct test schema_tests[] = {
     {"schema__every_statement_can_be_prepared", every_statement_can_be_prepared},
     {"schema__server_that_may_lose_commits_is_refused", server_that_may_lose_commits_is_refused},
     {"schema__who_only_looks_makes_none", who_only_looks_makes_none},
+    {"schema__checks_are_few", checks_are_few},
     {"schema__name_is_checked", schema_name_is_checked},
     {NULL, NULL},
 };

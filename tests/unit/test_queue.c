@@ -209,16 +209,57 @@ static void test_queue__everybody_takes_of_what_is_shared(void **state)
     free_list(&out);
 }
 
-static void test_queue__with_enough_to_do_the_first_leaves_what_is_shared(void **state)
+static void test_queue__of_large_inputs_few_are_taken(void **state)
+{
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    for (size_t i = 0; i < 10; i++) {
+        struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_SUBMIT, FF_SHARE_BYTES / 4);
+
+        job->large = job->shared = true;
+        assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
+    }
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), 4);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_LARGE, 512, &out), 6);
+    free_list(&out);
+}
+
+/* As every job: given up, too late, or back from a batch. */
+static void test_queue__shared_jobs_come_and_go(void **state)
+{
+    struct ff_list out;
+    struct ff_job *job;
+
+    (void)state;
+    ff_list_init(&out);
+    given_many(3, true);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 1, &out), 1);
+    job = ff_job_pop(&out);
+    ff_queue_return(&queue, job);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 1, &out), 1);
+    assert_ptr_equal(ff_job_pop(&out), job);
+    ff_queue_return(&queue, job);
+    assert_true(ff_queue_remove(&queue, job));
+    job->deadline_mono_ms = 100;
+    ff_queue_return(&queue, job);
+    (void)ff_queue_expired(&queue, 100, &out);
+    assert_ptr_equal(ff_job_pop(&out), job);
+    ff_job_free(job);
+    assert_int_equal(queue.count, 2);
+}
+
+/* A word that waits is not packed together with items that take long. */
+static void test_queue__with_anything_else_to_do_the_first_leaves_what_is_shared(void **state)
 {
     struct ff_list out;
 
     (void)state;
     ff_list_init(&out);
     given_many(10, true);
-    for (uint32_t i = 0; i < FF_SHARE_OPS; i++)
-        (void)given_pushed(FF_OP_EXECUTION_COMPLETE, i);
-    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), FF_SHARE_OPS);
+    (void)given_pushed(FF_OP_EXECUTION_COMPLETE, 1);
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), 1);
     assert_int_equal(ff_queue_take(&queue, FF_TAKE_CASCADE, 512, &out), 10);
     free_list(&out);
 }
@@ -435,7 +476,9 @@ int main(void)
         TEST(test_queue__refuses_when_closed),
         TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
         TEST(test_queue__everybody_takes_of_what_is_shared),
-        TEST(test_queue__with_enough_to_do_the_first_leaves_what_is_shared),
+        TEST(test_queue__of_large_inputs_few_are_taken),
+        TEST(test_queue__shared_jobs_come_and_go),
+        TEST(test_queue__with_anything_else_to_do_the_first_leaves_what_is_shared),
         TEST(test_queue__large_and_shared_ones_do_not_starve_each_other),
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),

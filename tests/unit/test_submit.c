@@ -71,41 +71,47 @@ static void test_submit__is_waiting_and_claimable(void **state)
     assert_true(out.tasks[0].tagged);
 }
 
-/* Items of a call may be written side by side: their ids say in which order they came. */
-static void test_submit__is_as_old_as_its_id(void **state)
+/* Items of a call may be written side by side: created at one time they come in their order. */
+static void test_submit__is_as_old_as_its_call(void **state)
 {
     const int64_t now_ms = w.now_ms;
     const struct {
-        int64_t minted_ms, created_ms;
+        int64_t called_ms, created_ms;
     } cases[] = {
         {now_ms - 7, now_ms - 7},
-        {now_ms - FF_ID_AGE_MS, now_ms - FF_ID_AGE_MS},
-        {now_ms - FF_ID_AGE_MS - 1, now_ms}, /* a clock that was wrong, or is */
-        {now_ms + 1, now_ms},
+        {now_ms - FF_CALL_AGE_MS, now_ms - FF_CALL_AGE_MS},
+        {now_ms - FF_CALL_AGE_MS - 1, now_ms},
+        {now_ms + 1, now_ms}, /* the store's clock was set back meanwhile */
+        {FF_NULL64, now_ms},
     };
 
     (void)state;
     for (size_t i = 0; i < FF_ARRAY_LEN(cases); i++) {
-        const uint8_t random[10] = {[9] = (uint8_t)i};
         struct ff_submit_in in = world_submission(&w);
         const struct ff_execution *row;
 
-        in.id = ff_exec_id_mint(cases[i].minted_ms, random);
-        in.deadline_ms = 1000;
+        w.called_ms = cases[i].called_ms;
+        in.deadline_ms = 5000;
+        in.delay_ms = 2000;
         row = world_execution(&w, world_submit(&w, &in));
         assert_int_equal(row->created_at_ms, cases[i].created_ms);
-        assert_int_equal(row->deadline_at_ms, cases[i].created_ms + 1000);
+        assert_int_equal(row->delay_until_ms, cases[i].created_ms + 2000);
+        assert_int_equal(row->deadline_at_ms, cases[i].created_ms + 5000);
         assert_int_equal(row->changed_at_ms, now_ms);
     }
 }
 
-static void test_submit__an_own_id_says_nothing_about_its_age(void **state)
+static void test_submit__a_delay_that_is_over_is_none(void **state)
 {
-    const uint8_t random[10] = {7};
-    struct ff_submit_in in = with_own_id(ff_exec_id_mint(w.now_ms - 7, random));
+    struct ff_submit_in in = world_submission(&w);
+    const struct ff_execution *row;
 
     (void)state;
-    assert_int_equal(world_execution(&w, world_submit(&w, &in))->created_at_ms, w.now_ms);
+    w.called_ms = w.now_ms - 7;
+    in.delay_ms = 7;
+    row = world_execution(&w, world_submit(&w, &in));
+    assert_int_equal(row->delay_until_ms, FF_NULL64);
+    assert_int_equal(row->state, FF_STATE_READY_FIRST);
 }
 
 /* C04; F36: the delay has a column of its own. */
@@ -392,8 +398,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_submit__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(is_waiting_and_claimable),
-        TEST(is_as_old_as_its_id),
-        TEST(an_own_id_says_nothing_about_its_age),
+        TEST(is_as_old_as_its_call),
+        TEST(a_delay_that_is_over_is_none),
         TEST(delays),
         TEST(large_inputs_live_elsewhere),
         TEST(the_same_key_gives_the_first_execution),

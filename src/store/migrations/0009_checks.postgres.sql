@@ -12,4 +12,5 @@ ALTER TABLE ff_execution
 ALTER TABLE ff_flow
     DROP CONSTRAINT IF EXISTS ff_flow_partition_key_check,
     DROP CONSTRAINT IF EXISTS ff_flow_check,
-    DROP CONSTRAINT IF EXISTS ff_flow_check1;
+    DROP CONSTRAINT IF EXISTS ff_flow_check1,
+    DROP CONSTRAINT IF EXISTS ff_flow_check2;
