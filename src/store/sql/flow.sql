@@ -267,7 +267,9 @@ SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total
 -- out:  cells bytes:i64 data:blob content_type:text generation:i64
 -- note: What a node waited for, with the results that are small enough, as far as all of them
 --       together fit `room`; and the one that is to be its input. `bytes` is null when there is no
---       result. Data is fetched last: sums are made of lengths alone.
+--       result. Data is fetched last: sums are made of lengths alone. `+ 0` keeps Postgres from
+--       looking for upstreams by their partition alone, as it likes to while tables are small: it
+--       goes on so until the next ANALYZE, and walked through all executions for each of a fan.
 SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
        CASE WHEN u.pass = {{code:PASS_INPUT}} OR (u.bytes <= :inline_bytes AND u.so_far <= :room)
             THEN (SELECT p.data
@@ -282,9 +284,9 @@ SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
                         THEN length(p.data) ELSE 0 END) OVER (ORDER BY e.node) AS so_far
           FROM ff_edge x {{by_index:ff_edge_downstream}}
           JOIN ff_execution e
-            ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+            ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
           LEFT JOIN ff_payload p
-            ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
+            ON p.partition_key = x.partition_key + 0 AND p.execution_id = x.execution_id
            AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
            AND x.outcome = {{code:EDGE_SUCCESS}}
          WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id) u
