@@ -43,8 +43,7 @@ static void take(struct ff_worker *worker, struct ff_haul *haul)
         worker->free_count--;
         ff_context_start(ff_list_item(node, struct ff_context, link), haul, &haul->tasks.items[i]);
     }
-    pthread_cond_broadcast(&worker->work);
-    pthread_cond_signal(&worker->beat);
+    ff_worker_summon(worker);
     pthread_mutex_unlock(&worker->lock);
 }
 

@@ -30,6 +30,10 @@ void ff_context_start(struct ff_context *ctx, struct ff_haul *haul, const struct
     };
     ff_list_push_back(&worker->waiting, &ctx->link);
     worker->waiting_count++;
+    if (ctx->renew_at_ms < worker->beat_at_ms) {
+        worker->beat_at_ms = ctx->renew_at_ms;
+        pthread_cond_signal(&worker->beat);
+    }
 }
 
 void ff_context_end(struct ff_context *ctx, ff_verdict verdict)

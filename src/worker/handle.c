@@ -65,6 +65,22 @@ static void judge(struct ff_context *ctx, ff_verdict verdict)
     ff_context_end(ctx, verdict);
 }
 
+void ff_worker_summon(struct ff_worker *worker)
+{
+    if (worker->summoned || worker->resting_count == 0 || ff_list_empty(&worker->waiting))
+        return;
+    worker->summoned = true;
+    pthread_cond_signal(&worker->work);
+}
+
+static void rest(struct ff_worker *worker)
+{
+    worker->resting_count++;
+    pthread_cond_wait(&worker->work, &worker->lock);
+    worker->resting_count--;
+    worker->summoned = false;
+}
+
 void *ff_worker_handles(void *arg)
 {
     struct ff_worker *const worker = arg;
@@ -74,13 +90,14 @@ void *ff_worker_handles(void *arg)
         struct ff_list_node *const node = ff_list_pop_front(&worker->waiting);
 
         if (!node) {
-            pthread_cond_wait(&worker->work, &worker->lock);
+            rest(worker);
             continue;
         }
         struct ff_context *const ctx = ff_list_item(node, struct ff_context, link);
         ctx->stage = FF_STAGE_RUNNING;
         worker->waiting_count--;
         worker->running_count++;
+        ff_worker_summon(worker);
         pthread_cond_signal(&worker->room);
         pthread_mutex_unlock(&worker->lock);
 

@@ -89,7 +89,9 @@ void *ff_worker_renews(void *arg)
             pthread_mutex_unlock(&worker->lock);
             renew(worker, round);
         } else {
+            worker->beat_at_ms = next_ms;
             ff_worker_wait_until(worker, &worker->beat, next_ms);
+            worker->beat_at_ms = 0;
         }
     }
     pthread_mutex_unlock(&worker->lock);

@@ -82,7 +82,7 @@ struct ff_worker {
 
     sem_t stop; /* posted by ff_worker_stop, also from a signal handler */
     pthread_mutex_t lock;
-    pthread_cond_t work;      /* a task waits, or it is time to end */
+    pthread_cond_t work;      /* for one thread: a task waits; for all: it is time to end */
     pthread_cond_t room;      /* there may be something to claim for */
     pthread_cond_t said;      /* something to report */
     pthread_cond_t beat;      /* something to renew */
@@ -91,10 +91,13 @@ struct ff_worker {
     bool started, stopping;
     int64_t report_until_ms; /* 0: no end in sight */
     bool keeper_ends;
+    int64_t beat_at_ms; /* until when the keeper sleeps; 0: it does not */
     struct ff_context *pool;
     size_t pool_count, free_count;
     struct ff_list free, waiting, outbox;
     size_t waiting_count, running_count;
+    size_t resting_count; /* threads with nothing to do */
+    bool summoned;        /* one of them has been woken and is not here yet */
     struct ff_worker_stats stats;
     ff_status fatal; /* why it stopped by itself */
     struct ff_error fatal_error;
@@ -119,6 +122,9 @@ void ff_worker_wait_until(struct ff_worker *worker, pthread_cond_t *cond, int64_
 int64_t ff_worker_backoff_ms(int32_t tries);
 
 /* All of these with the lock. */
+/* Wakes a thread for what waits, if one rests; it will wake the next. All at once would get into
+ * each other's way: with little to do most of them found nothing. */
+void ff_worker_summon(struct ff_worker *worker);
 void ff_context_start(struct ff_context *ctx, struct ff_haul *haul, const struct ff_task *task);
 void ff_context_end(struct ff_context *ctx, ff_verdict verdict); /* into the outbox */
 void ff_context_drop(struct ff_context *ctx); /* out of our hands, once nobody names it */

@@ -114,6 +114,32 @@ FF_CONFORMANCE_SLOW(worker_lease, one_that_is_lost_before_its_turn_never_runs)
     EXPECT_STATE(t, second.id, "cancelled");
 }
 
+/* ---- threads ---- */
+
+#define THREADS 8
+
+/* One wakes the other, first those that come to work and then those that rest. */
+FF_CONFORMANCE(worker_lease, no_thread_rests_while_a_task_waits)
+{
+    struct ff_worker_options options = crew_options();
+    struct crew *crew;
+
+    options.threads = THREADS;
+    for (int i = 0; i < THREADS; i++)
+        (void)given_submitted(t);
+    crew = given_running(t, &options);
+    WAIT_UNTIL(t, crew->begun == THREADS);
+    crew->go = true;
+    WAIT_UNTIL(t, crew_stats(crew).done == THREADS);
+    crew->go = false;
+    for (int i = 0; i < THREADS; i++)
+        (void)given_submitted(t);
+    WAIT_UNTIL(t, crew->begun == 2 * THREADS);
+    crew->go = true;
+    when_crew_stops(t, crew);
+    EXPECT_INT(t, 2 * THREADS, crew->stats.done);
+}
+
 /* ---- stopping ---- */
 
 FF_CONFORMANCE(worker_lease, a_stop_gives_back_what_has_not_begun_and_lets_the_rest_end)
