@@ -239,27 +239,26 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
 }
 
+/* Not more than the batch will hold: what is left of it nobody else could take. */
+static size_t take_shared(struct ff_queue *queue, size_t max, size_t bytes_max, struct ff_list *out)
+{
+    size_t bytes = 0;
+    size_t taken = 0;
+
+    while (taken < max && bytes < bytes_max && !ff_list_empty(&queue->shared)) {
+        bytes += ff_job_first(&queue->shared)->bytes;
+        taken += move(queue, &queue->shared, 1, out);
+    }
+    return taken;
+}
+
 /* Neither may starve the other. */
 static size_t take_large(struct ff_queue *queue, size_t max, struct ff_list *out)
 {
     size_t taken = move(queue, &queue->large, max - max / 2, out);
 
-    taken += move(queue, &queue->shared, max - taken, out);
+    taken += take_shared(queue, max - taken, FF_BATCH_BYTES_MAX / 2, out);
     return taken + move(queue, &queue->large, max - taken, out);
-}
-
-/* Few, for whoever has nothing else to do: the next one who comes waits for them. */
-static size_t take_some_shared(struct ff_queue *queue, size_t max, struct ff_list *out)
-{
-    const size_t ops_max = ff_min_size(max, FF_SHARE_OPS);
-    size_t bytes = 0;
-    size_t taken = 0;
-
-    while (taken < ops_max && bytes < FF_SHARE_BYTES && !ff_list_empty(&queue->shared)) {
-        bytes += ff_job_first(&queue->shared)->bytes;
-        taken += move(queue, &queue->shared, 1, out);
-    }
-    return taken;
 }
 
 size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, struct ff_list *out)
@@ -285,8 +284,8 @@ size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max, 
     case FF_TAKE_NORMAL:
     case FF_TAKE_CASCADE:
         taken = take_normal(queue, which, max, out);
-        if (taken == 0)
-            taken = take_some_shared(queue, max, out);
+        if (taken == 0) /* few: whoever comes next waits for them */
+            taken = take_shared(queue, ff_min_size(max, FF_SHARE_OPS), FF_SHARE_BYTES, out);
         break;
     }
     pthread_mutex_unlock(&queue->lock);

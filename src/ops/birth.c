@@ -97,27 +97,29 @@ static void set_input(struct ff_work *work, const struct ff_submit_in *in,
     execution->input_type = in->input_type;
 }
 
-/* One of many items is as old as its call: so they keep their order, whoever writes them when.
- * Members of flows are as old as what made them. */
+/* One of many items is as old as its call: so they keep their order, whoever writes them when. The
+ * store's clock may be a little behind what we thought it was then. Members of flows are as old as
+ * what made them. */
 static int64_t created_ms(const struct ff_work *work, const struct ff_membership *member)
 {
-    const bool told = work->called_ms >= work->now_ms - FF_CALL_AGE_MS;
+    const bool told = !member && work->called_ms > 0 &&
+                      work->called_ms <= ff_add_i64_clamped(work->now_ms, FF_CALL_AHEAD_MS);
 
-    return told && !member ? ff_min_i64(work->called_ms, work->now_ms) : work->now_ms;
+    return told ? work->called_ms : work->now_ms;
 }
 
 static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
                       const struct ff_membership *member, struct ff_execution *execution)
 {
-    const int64_t from_ms = created_ms(work, member);
-    const int64_t until_ms =
-        in->delay_ms != FF_NULL64 ? ff_add_i64_clamped(from_ms, in->delay_ms) : in->delay_until_ms;
+    const int64_t until_ms = in->delay_ms != FF_NULL64
+                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
+                                 : in->delay_until_ms;
 
-    execution->created_at_ms = from_ms;
+    execution->created_at_ms = execution->changed_at_ms = created_ms(work, member);
     execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
     execution->deadline_ms = in->deadline_ms;
     execution->deadline_at_ms = in->deadline_ms != FF_NULL64
-                                    ? ff_add_i64_clamped(from_ms, in->deadline_ms)
+                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
                                     : in->deadline_at_ms;
 }
 

@@ -226,6 +226,25 @@ static void test_queue__of_large_inputs_few_are_taken(void **state)
     free_list(&out);
 }
 
+/* What does not fit its batch nobody else could take. */
+static void test_queue__the_last_takes_what_fits_a_batch(void **state)
+{
+    struct ff_list out;
+
+    (void)state;
+    ff_list_init(&out);
+    for (size_t i = 0; i < 12; i++) {
+        struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_SUBMIT, FF_BATCH_BYTES_MAX / 8);
+
+        job->large = job->shared = true;
+        assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
+    }
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_LARGE, 512, &out), 8);
+    assert_true(ff_queue_has(&queue, FF_TAKE_CASCADE));
+    assert_int_equal(ff_queue_take(&queue, FF_TAKE_LARGE, 512, &out), 4);
+    free_list(&out);
+}
+
 /* As every job: given up, too late, or back from a batch. */
 static void test_queue__shared_jobs_come_and_go(void **state)
 {
@@ -477,6 +496,7 @@ int main(void)
         TEST(test_queue__large_jobs_wait_for_the_executor_that_takes_all),
         TEST(test_queue__everybody_takes_of_what_is_shared),
         TEST(test_queue__of_large_inputs_few_are_taken),
+        TEST(test_queue__the_last_takes_what_fits_a_batch),
         TEST(test_queue__shared_jobs_come_and_go),
         TEST(test_queue__with_anything_else_to_do_the_first_leaves_what_is_shared),
         TEST(test_queue__large_and_shared_ones_do_not_starve_each_other),

@@ -49,14 +49,14 @@ SELECT {{edge.columns:y}}
 -- in:   partition_key:i16 execution_id:uuid limit:i64
 -- out:  row:edge
 -- note: Edges of an execution to nodes that still wait for it: their join is open and they have not
---       ended.
+--       ended. About `+ 0`: see `upstreams`.
 SELECT {{edge.columns:x}}
   FROM ff_edge x
   JOIN ff_edge_group g
-    ON g.partition_key = x.partition_key AND g.execution_id = x.downstream_id
+    ON g.partition_key = x.partition_key + 0 AND g.execution_id = x.downstream_id
    AND g.group_state = {{code:GROUP_PENDING}}
   JOIN ff_execution e
-    ON e.partition_key = x.partition_key AND e.execution_id = x.downstream_id AND {{alive:e}}
+    ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.downstream_id AND {{alive:e}}
  WHERE x.partition_key = :partition_key AND x.execution_id = :execution_id
  LIMIT :limit;
 
@@ -66,7 +66,7 @@ SELECT {{edge.columns:x}}
 -- note: Whose edges speak against a node: they failed or were skipped.
 SELECT {{execution.columns:e}}
   FROM ff_edge x {{by_index:ff_edge_downstream}}
-  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+  JOIN ff_execution e ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
    AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
  ORDER BY e.node
@@ -77,22 +77,22 @@ SELECT {{execution.columns:e}}
 -- out:  row:execution
 -- note: Why a node cannot run: up through everything that could not run either, those that failed,
 --       expired or were cancelled by themselves.
-WITH RECURSIVE up (id) AS (
-    SELECT x.execution_id
+WITH RECURSIVE up (partition_key, id) AS (
+    SELECT x.partition_key + 0, x.execution_id
       FROM ff_edge x {{by_index:ff_edge_downstream}}
      WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
        AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
     UNION
-    SELECT x.execution_id
+    SELECT up.partition_key, x.execution_id
       FROM up
-      JOIN ff_edge_group g ON g.partition_key = :partition_key AND g.execution_id = up.id
+      JOIN ff_edge_group g ON g.partition_key = up.partition_key AND g.execution_id = up.id
                           AND g.group_state = {{code:GROUP_IMPOSSIBLE}}
       JOIN ff_edge x {{by_index:ff_edge_downstream}}
-        ON x.partition_key = :partition_key AND x.downstream_id = up.id
+        ON x.partition_key = up.partition_key AND x.downstream_id = up.id
      WHERE x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}}))
 SELECT {{execution.columns:e}}
   FROM up
-  JOIN ff_execution e ON e.partition_key = :partition_key AND e.execution_id = up.id
+  JOIN ff_execution e ON e.partition_key = up.partition_key AND e.execution_id = up.id
  WHERE e.state IN ({{states:FAILED,CANCELLED,EXPIRED}})
  ORDER BY e.execution_id
  LIMIT :limit;
@@ -299,7 +299,7 @@ SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
 -- note: The first by name of those whose edges into a node have one of these outcomes.
 SELECT e.node
   FROM ff_edge x {{by_index:ff_edge_downstream}}
-  JOIN ff_execution e ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
+  JOIN ff_execution e ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
    AND x.outcome {{any:outcomes}}
  ORDER BY e.node
@@ -310,20 +310,20 @@ SELECT e.node
 -- out:  cells node:text tries:i64 not_before_ms:i64
 -- note: Ends that have not been passed on: of the execution itself, or of one it waits for. Those
 --       that failed most come first.
-WITH w (id) AS (
-    SELECT e.execution_id
+WITH w (partition_key, id) AS (
+    SELECT e.partition_key + 0, e.execution_id
       FROM ff_execution e
      WHERE e.partition_key = :partition_key AND e.execution_id = :execution_id
     UNION ALL
-    SELECT x.execution_id
+    SELECT x.partition_key + 0, x.execution_id
       FROM ff_edge x {{by_index:ff_edge_downstream}}
      WHERE x.partition_key = :partition_key AND x.downstream_id = :execution_id
        AND x.outcome = {{code:EDGE_UNRESOLVED}})
 SELECT e.node, o.tries, o.not_before_ms
   FROM w
-  JOIN ff_outbox o ON o.partition_key = :partition_key AND o.execution_id = w.id
+  JOIN ff_outbox o ON o.partition_key = w.partition_key AND o.execution_id = w.id
                   AND o.dispatched_at_ms IS NULL
-  JOIN ff_execution e ON e.partition_key = :partition_key AND e.execution_id = w.id
+  JOIN ff_execution e ON e.partition_key = w.partition_key AND e.execution_id = w.id
  ORDER BY o.tries DESC, e.node
  LIMIT :limit;
 

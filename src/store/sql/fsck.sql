@@ -558,6 +558,7 @@ SELECT f.partition_key, f.flow_id,
     OR m.skipped <> f.skipped_count
     OR (f.finished_at_ms IS NULL) <> (m.success + m.failed + m.cancelled + m.expired + m.skipped
                                       <> f.node_count)
+    OR f.draining NOT IN (0, 1)
  LIMIT :limit;
 
 -- name: fsck_flow_edges
