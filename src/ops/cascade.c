@@ -301,6 +301,14 @@ static bool supersede(struct ff_work *work, struct ff_outbox *hop)
     return true;
 }
 
+void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution)
+{
+    if (execution->state == FF_STATE_SKIPPED)
+        return;
+    ff_work_edit(work, execution);
+    execution->flags |= FF_EXEC_FOLLOWS;
+}
+
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
                        ff_state to, bool downstream)
 {

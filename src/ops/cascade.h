@@ -76,5 +76,9 @@ void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct 
 void ff_member_need_hops(struct ff_work *work, struct ff_exec_id id, int32_t generation);
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
                        ff_state to, bool downstream);
+/* An ended member is to run again and cannot yet: blocked, with an impossible join, it might wait
+ * for ever. It runs again with its join, as a skipped one does by itself; the log tells it then, so
+ * its version stays. */
+void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution);
 
 #endif

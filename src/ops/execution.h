@@ -11,7 +11,7 @@
 #include "model/ids.h"
 #include "model/policy.h"
 #include "model/rows.h"
-#include "ops/work.h"
+#include "ops/outdated.h"
 
 struct ff_tag_in {
     struct ff_str name, value; /* value absent: remove (execution.tag only) */
@@ -201,6 +201,7 @@ struct ff_replay_in {
     bool is_member, wants_blame;
     struct ff_uuid flow_id;
     int32_t generation;
+    struct ff_outdated outdated; /* edges into it */
     struct ff_ancestor *ancestors;
     size_t ancestor_count;
     struct ff_scan *scan; /* set by need(): who is to blame for an impossible join */
@@ -209,6 +210,7 @@ struct ff_replay_in {
 struct ff_ancestor {
     struct ff_uuid id;
     int32_t generation;
+    struct ff_outdated outdated;
 };
 
 struct ff_revoke_in {

@@ -116,8 +116,9 @@ struct ff_dispatch_in {
     bool last_page, want_leaf;
     bool ended_early, want_asked; /* perhaps before its own join was decided; it was */
     struct ff_uuid *downstreams;
-    bool *decided;        /* by this edge's join: the node need not be held */
-    int32_t *generations; /* of downstreams to be reopened; FF_NULL32: not known to be */
+    bool *decided;                /* by this edge's join: the node need not be held */
+    int32_t *generations;         /* of downstreams to be reopened; FF_NULL32: not known to be */
+    struct ff_outdated *outdated; /* edges into them */
     size_t count;
     /* set by need() */
     const struct ff_scan *edges, *groups, *leaf, *asked;

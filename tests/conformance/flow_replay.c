@@ -130,3 +130,144 @@ FF_CONFORMANCE(flow_replay, failed_ancestors_of_a_cancelled_node)
     when_node_completed(t, &flow, "b");
     WAIT_FLOW(t, &flow, "failed a:failed b:completed c:skipped d:skipped");
 }
+
+/* ---- what a node is told when it runs again ---- */
+
+static void when_completed_with(struct test *t, const struct flow *flow, const char *node,
+                                const char *result)
+{
+    const struct held held = given_node(t, flow, node);
+
+    EXPECT_OK(t, when_completed(t, &held, result));
+}
+
+static ff_status when_node_replayed(struct test *t, const struct flow *flow, const char *node)
+{
+    return when_replayed(t, node_id(t, flow, node));
+}
+
+static void expect_input(struct test *t, const char *input)
+{
+    const struct ff_claim_request r = claim_request();
+    struct ff_tasks tasks = {0};
+
+    EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
+    keep_answer(t, tasks.memory);
+    EXPECT_INT(t, 1, (int64_t)tasks.count);
+    EXPECT_BYTES(t, input, strlen(input), tasks.items[0].input);
+}
+
+/* The result of the run that counts now, not of the one it has worked with before. */
+FF_CONFORMANCE(flow_replay, a_node_that_runs_again_gets_new_results)
+{
+    const struct flow flow = given_flow(t, "a b | a>b=");
+
+    when_completed_with(t, &flow, "a", "1");
+    when_node_failed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "failed a:completed b:failed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_completed_with(t, &flow, "a", "2");
+    WAIT_FLOW(t, &flow, "failed a:completed b:failed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "b"));
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    expect_input(t, "2");
+    expect_reconcilers_idle(t);
+}
+
+/* Also where its upstream runs again only now. */
+FF_CONFORMANCE(flow_replay, a_node_that_runs_again_waits_for_those_that_do)
+{
+    const struct flow flow = given_flow(t, "a b | a>b=");
+
+    when_completed_with(t, &flow, "a", "1");
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    EXPECT_OK(t, when_node_replayed(t, &flow, "b"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children");
+    when_completed_with(t, &flow, "a", "2");
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    expect_input(t, "2");
+}
+
+/* One that has failed since stands against it. */
+FF_CONFORMANCE(flow_replay, a_node_does_not_run_again_on_what_has_failed_since)
+{
+    const struct flow flow = given_flow(t, "a b | a>b");
+
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed");
+    EXPECT_STATUS(t, FF_DEPENDENCIES_FAILED, when_node_replayed(t, &flow, "b"));
+    EXPECT(t, strstr(t->err.message, "'a' (failed)") != NULL);
+    when_ancestors_replayed(t, node_id(t, &flow, "b"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children");
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed");
+}
+
+/* A node that is reopened by one upstream waits for another one that runs again, too. */
+FF_CONFORMANCE(flow_replay, a_reopened_node_waits_for_all_that_run_again)
+{
+    const struct flow flow = given_flow(t, "a b d | a>d b>d");
+
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:completed d:completed");
+    EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "b"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:waiting d:waiting_children");
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "running a:waiting b:completed d:waiting_children");
+    when_node_completed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "running a:completed b:completed d:waiting");
+    EXPECT_INT(t, 1, look(t, node_id(t, &flow, "d"))->generation);
+}
+
+/* What succeeded since counts for a node that another one brings back. */
+FF_CONFORMANCE(flow_replay, a_reopened_node_counts_what_has_succeeded_since)
+{
+    const struct flow flow = given_flow(t, "a b c d:2! | a>d b>d c>d");
+
+    when_node_failed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "c");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed c:completed d:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_node_completed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
+    EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "b"));
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting c:completed d:waiting");
+    when_node_failed(t, &flow, "b");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:completed b:failed c:completed d:completed");
+}
+
+/* It cannot run while another one has failed, and runs when that has been mended. */
+FF_CONFORMANCE(flow_replay, a_reopened_node_follows_its_join)
+{
+    const struct flow flow = given_flow(t, "a b d | a>d b>d");
+
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed d:completed");
+    EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "b"));
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed d:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:completed d:waiting_children");
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
+}

@@ -110,6 +110,50 @@ static void end(struct model *m, int node, node_state how)
         let_go(m, node);
 }
 
+/* What an edge says if the last run of its upstream counts. */
+static edge_state truth(const struct model *m, int edge)
+{
+    const struct model_edge *const e = &m->edges[edge];
+    const struct model_node *const from = &m->nodes[e->from];
+
+    if (e->state == OPEN || e->generation == from->generation)
+        return e->state;
+    return model_has_ended(from->state) ? meaning_of(from->state) : OPEN;
+}
+
+/* A node that runs again goes by that, not by what it has worked with before. */
+static join_state judge_anew(const struct model *m, int node)
+{
+    struct model_node anew = m->nodes[node];
+
+    memset(anew.counts, 0, sizeof anew.counts);
+    for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in)
+        anew.counts[truth(m, e)]++;
+    return anew.total == 0 ? SATISFIED : model_judge(&anew);
+}
+
+static void count_anew(struct model *m, int node)
+{
+    struct model_node *const n = &m->nodes[node];
+    const join_state before = n->join;
+    bool changed = false;
+
+    for (int e = n->first_in; e >= 0; e = m->edges[e].next_in) {
+        const edge_state now = truth(m, e);
+
+        if (m->edges[e].state == OPEN ||
+            m->edges[e].generation == m->nodes[m->edges[e].from].generation)
+            continue;
+        changed = true;
+        set_edge(m, e, now, now == OPEN ? -1 : m->nodes[m->edges[e].from].generation);
+    }
+    if (!changed)
+        return;
+    n->join = model_judge(n);
+    if (n->join != before && n->join != PENDING)
+        let_go(m, node);
+}
+
 static void run_again(struct model *m, int node, bool downstream)
 {
     struct model_node *const n = &m->nodes[node];
@@ -198,7 +242,7 @@ static void find_guilty(const struct model *m, int node, bool seen[NODES_MAX],
     for (int e = m->nodes[node].first_in; e >= 0; e = m->edges[e].next_in) {
         const int from = m->edges[e].from;
 
-        if (seen[from] || (m->edges[e].state != FAIL && m->edges[e].state != SKIP))
+        if (seen[from] || (truth(m, e) != FAIL && truth(m, e) != SKIP))
             continue;
         seen[from] = true;
         if (m->nodes[from].join == IMPOSSIBLE)
@@ -217,6 +261,9 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
     bool any = false;
 
     find_guilty(m, node, seen, guilty);
+    for (int i = 0; i < m->node_count; i++)
+        if (guilty[i])
+            count_anew(m, i);
     for (int i = 0; i < m->node_count; i++) {
         if (!guilty[i])
             continue;
@@ -238,8 +285,11 @@ answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
         return NOT_ENDED;
     if (m->state == FLOW_CANCELLED)
         return FLOW_ENDED;
+    if (judge_anew(m, node) == IMPOSSIBLE && !ancestors)
+        return DEPENDENCIES;
+    count_anew(m, node);
     if (m->nodes[node].join == IMPOSSIBLE)
-        return ancestors ? replay_guilty(m, node, downstream) : DEPENDENCIES;
+        return replay_guilty(m, node, downstream);
     m->nodes[node].replays++;
     run_again(m, node, downstream);
     return YES;
@@ -339,9 +389,13 @@ static void take_back(struct model *m, const struct model_item *item, int edge)
     child->join = model_judge(child);
     if ((ran_for_it && model_has_ended(child->state)) ||
         ((child->state == SKIPPED || child->follows) && before == IMPOSSIBLE &&
-         child->join != before))
-        run_again(m, m->edges[edge].to, item->downstream);
-    else if (child->state == READY && child->join != SATISFIED)
+         child->join != before)) {
+        count_anew(m, m->edges[edge].to);
+        if (child->join != IMPOSSIBLE)
+            run_again(m, m->edges[edge].to, item->downstream);
+        else
+            child->follows = child->state != SKIPPED;
+    } else if (child->state == READY && child->join != SATISFIED)
         child->state = BLOCKED;
 }
 

@@ -106,18 +106,30 @@ static bool fits_needed(const struct query *q, const void *any)
            join->group_state == FF_GROUP_PENDING && node && !ff_state_is_terminal(node->state);
 }
 
-static bool speaks_against(const struct ff_edge *edge)
+/* It has ended, and not well: whatever an edge of it tells of an older run. */
+static bool has_failed(const struct ff_execution *row)
 {
-    return edge && (edge->outcome == FF_EDGE_FAIL || edge->outcome == FF_EDGE_SKIP);
+    return row && ff_state_is_terminal(row->state) && row->state != FF_STATE_SUCCESS;
 }
 
 static bool fits_failed_upstream(const struct query *q, const void *any)
 {
     const struct ff_execution *const row = any;
+    const struct ff_edge *const edge =
+        edge_of(q, row->partition_key, row->execution_id, uuid_param(q, "downstream_id"));
 
-    return row->partition_key == partition_of(q) &&
-           speaks_against(
-               edge_of(q, row->partition_key, row->execution_id, uuid_param(q, "downstream_id")));
+    return row->partition_key == partition_of(q) && has_failed(row) && edge &&
+           edge->outcome != FF_EDGE_UNRESOLVED;
+}
+
+static bool fits_outdated_upstream(const struct query *q, const void *any)
+{
+    const struct ff_execution *const row = any;
+    const struct ff_edge *const edge =
+        edge_of(q, row->partition_key, row->execution_id, uuid_param(q, "downstream_id"));
+
+    return row->partition_key == partition_of(q) && edge && edge->outcome != FF_EDGE_UNRESOLVED &&
+           edge->resolved_generation < row->generation;
 }
 
 /* Is there a way down from `from` to `to`, through nodes only that cannot run? */
@@ -129,12 +141,13 @@ static bool leads_to(const struct query *q, struct ff_uuid from, struct ff_uuid 
         const struct ff_edge *const edge = model_slot_at(q->model, FF_TABLE_EDGE, i)->row;
         const struct ff_edge_group *below;
 
-        if (!speaks_against(edge) || edge->partition_key != partition_of(q) ||
-            !ff_uuid_eq(edge->execution_id, from))
+        if (!edge || edge->outcome == FF_EDGE_UNRESOLVED ||
+            edge->partition_key != partition_of(q) || !ff_uuid_eq(edge->execution_id, from))
             continue;
         below = join_of(q, edge);
         if (ff_uuid_eq(edge->downstream_id, to) ||
             (below && below->group_state == FF_GROUP_IMPOSSIBLE &&
+             has_failed(execution_of(q, edge->partition_key, edge->downstream_id)) &&
              leads_to(q, edge->downstream_id, to)))
             return true;
     }
@@ -262,6 +275,7 @@ static const struct scan_rule rules[] = {
     {FF_SQL_EDGES_ASKED,        FF_TABLE_EDGE,       fits_asked,           model_by_key,   true},
     {FF_SQL_SIBLING_NEEDED,     FF_TABLE_EDGE,       fits_needed,          model_by_key,   true},
     {FF_SQL_FAILED_UPSTREAMS,   FF_TABLE_EXECUTION,  fits_failed_upstream, model_by_key,   true},
+    {FF_SQL_OUTDATED_UPSTREAMS, FF_TABLE_EXECUTION,  fits_outdated_upstream, model_by_key, true},
     {FF_SQL_FAILED_ANCESTORS,   FF_TABLE_EXECUTION,  fits_failed_ancestor, model_by_key,   true},
     {FF_SQL_FLOW_BROKEN_LEAF,   FF_TABLE_EXECUTION,  fits_broken_leaf,     model_by_key,   true},
     {FF_SQL_FLOW_MEMBERS_ALIVE, FF_TABLE_EXECUTION,  fits_living_member,   model_by_key,   true},

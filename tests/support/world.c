@@ -133,17 +133,38 @@ static bool leads_on(const struct world *world, const struct ff_execution *execu
     return false;
 }
 
-/* An edge of `from` that speaks against `to`. */
-static bool speaks_against(const struct world *world, struct ff_uuid from, struct ff_uuid to)
+static const struct ff_edge *resolved_edge(const struct world *world, struct ff_uuid from,
+                                           struct ff_uuid to)
 {
     for (size_t i = 0; i < world->row_count[FF_TABLE_EDGE]; i++) {
         const struct ff_edge *const edge = world->rows[FF_TABLE_EDGE][i];
 
         if (ff_uuid_eq(edge->execution_id, from) && ff_uuid_eq(edge->downstream_id, to) &&
-            (edge->outcome == FF_EDGE_FAIL || edge->outcome == FF_EDGE_SKIP))
-            return true;
+            edge->outcome != FF_EDGE_UNRESOLVED)
+            return edge;
+    }
+    return NULL;
+}
+
+/* `from` speaks against `to`, by its last run. */
+static bool speaks_against(const struct world *world, struct ff_uuid from, struct ff_uuid to)
+{
+    for (size_t i = 0; i < world->row_count[FF_TABLE_EXECUTION]; i++) {
+        const struct ff_execution *const e = world->rows[FF_TABLE_EXECUTION][i];
+
+        if (ff_uuid_eq(e->execution_id, from))
+            return ff_state_is_terminal(e->state) && e->state != FF_STATE_SUCCESS &&
+                   resolved_edge(world, from, to);
     }
     return false;
+}
+
+static bool is_outdated(const struct world *world, const struct ff_execution *from,
+                        struct ff_uuid to)
+{
+    const struct ff_edge *const edge = resolved_edge(world, from->execution_id, to);
+
+    return edge && edge->resolved_generation < from->generation;
 }
 
 /* Up through what cannot run. Small graphs: recursion will do. */
@@ -209,6 +230,8 @@ static bool member_fits(const struct world *world, const struct ff_scan *scan,
     switch (scan->block) {
     case FF_SQL_FAILED_UPSTREAMS:
         return speaks_against(world, e->execution_id, p[1].as.uuid);
+    case FF_SQL_OUTDATED_UPSTREAMS:
+        return is_outdated(world, e, p[1].as.uuid);
     case FF_SQL_FAILED_ANCESTORS:
         return ff_state_is_terminal(e->state) && e->state != FF_STATE_SUCCESS &&
                e->state != FF_STATE_SKIPPED && is_guilty(world, e->execution_id, p[1].as.uuid);

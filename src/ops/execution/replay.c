@@ -15,6 +15,7 @@
 #include "model/events.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
+#include "ops/outdated.h"
 #include "ops/task.h"
 #include "sql_ids.h"
 
@@ -42,12 +43,14 @@ static void need_scan(struct ff_work *work, struct ff_replay_in *in)
                                 FF_SQL_FAILED_UPSTREAMS_PARAMS, BLAMED_MAX + 1);
 }
 
-static void need_member(struct ff_work *work, struct ff_exec_id id, int32_t generation)
+static void need_member(struct ff_work *work, struct ff_exec_id id, int32_t generation,
+                        struct ff_outdated *outdated)
 {
     const struct ff_edge_group group = {.partition_key = id.partition, .execution_id = id.uuid};
 
     ff_work_want(work, FF_TABLE_EDGE_GROUP, &group, FF_WANT_LOCK);
     ff_member_need_hops(work, id, generation);
+    ff_outdated_need(work, id, outdated);
 }
 
 void ff_execution_replay_need(struct ff_work *work, struct ff_replay_in *in)
@@ -59,14 +62,14 @@ void ff_execution_replay_need(struct ff_work *work, struct ff_replay_in *in)
     if (!in->is_member)
         return;
     ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);
-    need_member(work, in->id, in->generation);
+    need_member(work, in->id, in->generation, &in->outdated);
     if (in->wants_blame && !in->ancestors)
         need_scan(work, in);
     for (size_t i = 0; i < in->ancestor_count; i++) {
         const struct ff_exec_id id = {in->id.partition, in->ancestors[i].id};
 
         ff_work_lock_execution(work, id);
-        need_member(work, id, in->ancestors[i].generation);
+        need_member(work, id, in->ancestors[i].generation, &in->ancestors[i].outdated);
     }
 }
 
@@ -101,8 +104,7 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
     return check_limit(execution, reterr);
 }
 
-static const struct ff_edge_group *group_of(struct ff_work *work,
-                                            const struct ff_execution *execution)
+static struct ff_edge_group *group_of(struct ff_work *work, const struct ff_execution *execution)
 {
     const struct ff_edge_group key = {.partition_key = execution->partition_key,
                                       .execution_id = execution->execution_id};
@@ -150,7 +152,8 @@ static ff_status learn_ancestors(struct ff_work *work, struct ff_replay_in *in,
     for (size_t i = 0; i < count; i++) {
         const struct ff_execution *const row = in->scan->rows[i];
 
-        in->ancestors[i] = (struct ff_ancestor){row->execution_id, row->generation};
+        in->ancestors[i] =
+            (struct ff_ancestor){.id = row->execution_id, .generation = row->generation};
     }
     in->ancestor_count = count;
     return FF_AGAIN;
@@ -198,24 +201,27 @@ static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flo
     say_replayed(work, execution, in);
 }
 
-/* It cannot run yet: a blocked node with an impossible join might wait for ever. It runs again with
- * its join, as a skipped one does by itself; the log tells it then, so its version stays. */
-static void follow_join(struct ff_work *work, struct ff_execution *execution)
+static ff_status bring_up_to_date(struct ff_work *work, const struct ff_flow *flow,
+                                  const struct ff_execution *execution,
+                                  struct ff_outdated *outdated, struct ff_error *reterr)
 {
-    if (execution->state == FF_STATE_SKIPPED)
-        return;
-    ff_work_edit(work, execution);
-    execution->flags |= FF_EXEC_FOLLOWS;
+    FF_TRY(ff_outdated_learn(work, outdated, reterr));
+    ff_outdated_update(work, flow, execution, group_of(work, execution), outdated);
+    return FF_OK;
 }
 
-/* The failed ancestors run again; what could not run because of them, the one asked for included,
- * follows. */
-static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in,
-                                   struct ff_flow *flow, struct ff_error *reterr)
+static struct ff_execution *ancestor_at(struct ff_work *work, const struct ff_replay_in *in,
+                                        size_t at)
+{
+    return ff_work_execution(work, (struct ff_exec_id){in->id.partition, in->ancestors[at].id});
+}
+
+/* All of them before the first runs again: what they wait for has ended as it has. */
+static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in,
+                                   const struct ff_flow *flow, struct ff_error *reterr)
 {
     for (size_t i = 0; i < in->ancestor_count; i++) {
-        struct ff_execution *const execution =
-            ff_work_execution(work, (struct ff_exec_id){in->id.partition, in->ancestors[i].id});
+        const struct ff_execution *const execution = ancestor_at(work, in, i);
 
         if (!execution || !ff_state_is_terminal(execution->state) ||
             execution->generation != in->ancestors[i].generation) { /* moved on meanwhile */
@@ -224,8 +230,22 @@ static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in
             return FF_AGAIN;
         }
         FF_TRY(check_limit(execution, reterr));
+        FF_TRY(bring_up_to_date(work, flow, execution, &in->ancestors[i].outdated, reterr));
+    }
+    return FF_OK;
+}
+
+/* The failed ancestors run again; what could not run because of them, the one asked for included,
+ * follows. */
+static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in,
+                                   struct ff_flow *flow, struct ff_error *reterr)
+{
+    FF_TRY(look_at_ancestors(work, in, flow, reterr));
+    for (size_t i = 0; i < in->ancestor_count; i++) {
+        struct ff_execution *const execution = ancestor_at(work, in, i);
+
         if (is_impossible(work, execution))
-            follow_join(work, execution);
+            ff_member_follow_join(work, execution);
         else
             restart(work, in, flow, execution);
     }
@@ -241,11 +261,13 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
         in->is_member = true;
         in->flow_id = execution->flow_id;
         in->generation = execution->generation;
+        in->outdated.known = false;
         return FF_AGAIN;
     }
     FF_TRY(ff_find_flow(work, in->flow_id, &flow, reterr));
     if (flow->state == FF_FLOW_CANCELLED)
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
+    FF_TRY(bring_up_to_date(work, flow, execution, &in->outdated, reterr));
     if (is_impossible(work, execution)) {
         if (!in->wants_blame) {
             in->wants_blame = true;
@@ -255,7 +277,7 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
             return in->scan ? blame(work, in, reterr) : FF_AGAIN;
         if (!in->ancestors)
             return in->scan ? learn_ancestors(work, in, reterr) : FF_AGAIN;
-        follow_join(work, execution);
+        ff_member_follow_join(work, execution);
         return restart_ancestors(work, in, flow, reterr);
     }
     restart(work, in, flow, execution);

@@ -22,6 +22,7 @@
 #include "model/events.h"
 #include "ops/cascade.h"
 #include "ops/ops-int.h"
+#include "ops/outdated.h"
 #include "sql_ids.h"
 
 #include "base/banned.h"
@@ -150,8 +151,10 @@ void ff_hop_dispatch_need(struct ff_work *work, struct ff_dispatch_in *in)
             ff_work_lock_execution(work, node_id(in, i));
         ff_work_want(work, FF_TABLE_EDGE, &edge, FF_WANT_LOCK);
         ff_work_want(work, FF_TABLE_EDGE_GROUP, &group, FF_WANT_LOCK);
-        if (in->generations[i] != FF_NULL32)
-            ff_member_need_hops(work, node_id(in, i), in->generations[i]);
+        if (in->generations[i] == FF_NULL32)
+            continue;
+        ff_member_need_hops(work, node_id(in, i), in->generations[i]);
+        ff_outdated_need(work, node_id(in, i), &in->outdated[i]);
     }
 }
 
@@ -211,6 +214,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
     in->downstreams = ff_arena_array(work->arena, found + 1, sizeof *in->downstreams);
     in->decided = ff_arena_array(work->arena, found + 1, sizeof *in->decided);
     in->generations = ff_arena_array(work->arena, found + 1, sizeof *in->generations);
+    in->outdated = ff_arena_array(work->arena, found + 1, sizeof *in->outdated);
     FF_TRY(ff_arena_check(work->arena, reterr));
     for (size_t i = 0; i < found; i++) {
         const struct ff_edge *const edge = in->edges->rows[i];
@@ -220,6 +224,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
             continue;
         in->decided[in->count] = is_decided(in, edge, &group_at);
         in->generations[in->count] = FF_NULL32;
+        in->outdated[in->count] = (struct ff_outdated){0};
         in->downstreams[in->count++] = edge->downstream_id;
     }
     in->last_page = (int64_t)found < page_rows(work, in);
@@ -361,9 +366,14 @@ static void say_reopened(struct ff_work *work, const struct ff_execution *node)
         node->generation;
 }
 
+/* If others of whom it depends have failed meanwhile it cannot run yet, and does when it can. */
 static void reopen(struct ff_work *work, struct ff_flow *flow, const struct link *link,
                    bool downstream)
 {
+    if (link->group->group_state == FF_GROUP_IMPOSSIBLE) {
+        ff_member_follow_join(work, link->node);
+        return;
+    }
     ff_member_restart(work, flow, link->node,
                       link->group->group_state == FF_GROUP_SATISFIED ? FF_STATE_READY_REPLAY
                                                                      : FF_STATE_BLOCKED_REPLAY,
@@ -408,6 +418,7 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
     for (size_t i = 0; i < in->count; i++) {
         struct link_before before;
         struct link link;
+        ff_status learned;
 
         FF_TRY(link_at(work, in, i, &link, reterr));
         if (!may_take_back(in, &link, downstream))
@@ -421,10 +432,17 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
         }
         if (in->generations[i] != link.node->generation) { /* its hops are needed as well */
             in->generations[i] = link.node->generation;
+            in->outdated[i] = (struct ff_outdated){0};
             again = true;
-        } else {
-            reopen(work, flow, &link, downstream);
+            continue;
         }
+        learned = ff_outdated_learn(work, &in->outdated[i], reterr);
+        again = again || learned == FF_AGAIN;
+        if (learned == FF_AGAIN)
+            continue;
+        FF_TRY(learned);
+        ff_outdated_update(work, flow, link.node, link.group, &in->outdated[i]);
+        reopen(work, flow, &link, downstream);
     }
     return again ? FF_AGAIN : FF_OK;
 }

@@ -63,13 +63,26 @@ SELECT {{edge.columns:x}}
 -- name: failed_upstreams
 -- in:   partition_key:i16 downstream_id:uuid limit:i64
 -- out:  row:execution
--- note: Whose edges speak against a node: they failed or were skipped.
+-- note: Who speaks against a node: they failed or were skipped. An edge may tell of an older run than
+--       the last; then it is the last that counts.
 SELECT {{execution.columns:e}}
   FROM ff_edge x {{by_index:ff_edge_downstream}}
   JOIN ff_execution e ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
  WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
-   AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
+   AND x.outcome <> {{code:EDGE_UNRESOLVED}} AND {{terminal:e}} AND e.state <> {{state:SUCCESS}}
  ORDER BY e.node
+ LIMIT :limit;
+
+-- name: outdated_upstreams
+-- in:   partition_key:i16 downstream_id:uuid limit:i64
+-- out:  row:execution
+-- note: Who has run again since its edge into this node was resolved.
+SELECT {{execution.columns:e}}
+  FROM ff_edge x {{by_index:ff_edge_downstream}}
+  JOIN ff_execution e ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
+ WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
+   AND x.outcome <> {{code:EDGE_UNRESOLVED}} AND x.resolved_generation < e.generation
+ ORDER BY e.execution_id
  LIMIT :limit;
 
 -- name: failed_ancestors
@@ -81,15 +94,17 @@ WITH RECURSIVE up (partition_key, id) AS (
     SELECT x.partition_key + 0, x.execution_id
       FROM ff_edge x {{by_index:ff_edge_downstream}}
      WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id
-       AND x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}})
+       AND x.outcome <> {{code:EDGE_UNRESOLVED}}
     UNION
     SELECT up.partition_key, x.execution_id
       FROM up
+      JOIN ff_execution e ON e.partition_key = up.partition_key AND e.execution_id = up.id
+                         AND {{terminal:e}} AND e.state <> {{state:SUCCESS}}
       JOIN ff_edge_group g ON g.partition_key = up.partition_key AND g.execution_id = up.id
                           AND g.group_state = {{code:GROUP_IMPOSSIBLE}}
       JOIN ff_edge x {{by_index:ff_edge_downstream}}
         ON x.partition_key = up.partition_key AND x.downstream_id = up.id
-     WHERE x.outcome IN ({{code:EDGE_FAIL}}, {{code:EDGE_SKIP}}))
+     WHERE x.outcome <> {{code:EDGE_UNRESOLVED}})
 SELECT {{execution.columns:e}}
   FROM up
   JOIN ff_execution e ON e.partition_key = up.partition_key AND e.execution_id = up.id

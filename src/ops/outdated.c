@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * outdated.c -- see outdated.h.
+ *
+ * An upstream is held while its edge is changed: one that runs ends later, and its hop finds the
+ * edge open; the hop of one that has ended finds the edge resolved, and passes over it. */
+#include "ops/outdated.h"
+
+#include "base/error.h"
+#include "base/macros.h"
+#include "model/states.h"
+#include "ops/cascade.h"
+#include "sql_ids.h"
+
+#include "base/banned.h"
+
+#define OUTDATED_MAX 1000 /* brought up to date by one call */
+
+static struct ff_edge edge_key(struct ff_exec_id node, struct ff_uuid upstream)
+{
+    return (struct ff_edge){
+        .partition_key = node.partition, .execution_id = upstream, .downstream_id = node.uuid};
+}
+
+void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_outdated *outdated)
+{
+    const struct ff_in_outdated_upstreams in = {.partition_key = node.partition,
+                                                .downstream_id = node.uuid};
+    struct ff_value params[FF_SQL_OUTDATED_UPSTREAMS_PARAMS];
+
+    outdated->scan = NULL;
+    if (!outdated->known) {
+        ff_in_outdated_upstreams_values(&in, params);
+        outdated->scan = ff_work_scan(work, FF_SQL_OUTDATED_UPSTREAMS, params,
+                                      FF_SQL_OUTDATED_UPSTREAMS_PARAMS, OUTDATED_MAX + 1);
+        return;
+    }
+    for (size_t i = 0; i < outdated->count; i++) {
+        const struct ff_edge edge = edge_key(node, outdated->upstreams[i]);
+
+        ff_work_lock_execution(work, (struct ff_exec_id){node.partition, outdated->upstreams[i]});
+        ff_work_want(work, FF_TABLE_EDGE, &edge, FF_WANT_LOCK);
+    }
+}
+
+ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
+                            struct ff_error *reterr)
+{
+    if (outdated->known)
+        return FF_OK;
+    if (!outdated->scan)
+        return FF_AGAIN;
+    if (outdated->scan->row_count > OUTDATED_MAX)
+        return ff_fail(reterr, FF_TOO_LARGE,
+                       "more than %d of those it waits for have run again since", OUTDATED_MAX);
+    outdated->upstreams =
+        ff_arena_array(work->arena, outdated->scan->row_count + 1, sizeof *outdated->upstreams);
+    FF_TRY(ff_arena_check(work->arena, reterr));
+    for (size_t i = 0; i < outdated->scan->row_count; i++)
+        outdated->upstreams[i] =
+            ((const struct ff_execution *)outdated->scan->rows[i])->execution_id;
+    outdated->count = outdated->scan->row_count;
+    outdated->known = true;
+    return outdated->count ? FF_AGAIN : FF_OK;
+}
+
+static void update_edge(struct ff_work *work, struct ff_edge_group *group, struct ff_edge *edge,
+                        const struct ff_execution *upstream)
+{
+    ff_work_edit(work, group);
+    ff_work_edit(work, edge);
+    ff_group_count(group, (ff_edge_outcome)edge->outcome, -1);
+    edge->outcome = FF_EDGE_UNRESOLVED;
+    edge->resolved_generation = FF_NULL32;
+    if (!ff_state_is_terminal(upstream->state))
+        return;
+    edge->outcome = (int32_t)ff_edge_outcome_of(upstream->state);
+    edge->resolved_generation = upstream->generation;
+    ff_group_count(group, (ff_edge_outcome)edge->outcome, 1);
+}
+
+void ff_outdated_update(struct ff_work *work, const struct ff_flow *flow,
+                        const struct ff_execution *node, struct ff_edge_group *group,
+                        const struct ff_outdated *outdated)
+{
+    const struct ff_exec_id id = {node->partition_key, node->execution_id};
+    const int32_t before = group ? group->group_state : FF_GROUP_PENDING;
+
+    for (size_t i = 0; group && i < outdated->count; i++) {
+        const struct ff_edge key = edge_key(id, outdated->upstreams[i]);
+        struct ff_edge *const edge = ff_work_row(work, FF_TABLE_EDGE, &key);
+        const struct ff_execution *const upstream =
+            ff_work_execution(work, (struct ff_exec_id){id.partition, outdated->upstreams[i]});
+
+        if (edge && upstream && edge->outcome != FF_EDGE_UNRESOLVED &&
+            edge->resolved_generation < upstream->generation)
+            update_edge(work, group, edge, upstream);
+    }
+    if (!group || outdated->count == 0)
+        return;
+    ff_work_edit(work, group);
+    group->group_state = (int32_t)ff_group_evaluate(group);
+    if (group->group_state != before && group->group_state != FF_GROUP_PENDING &&
+        ff_group_open_edges(group) > 0 && !ff_flow_stops_members(flow))
+        ff_drain_insert(work, group, node->namespace, node->instance_tag);
+}
