@@ -63,8 +63,8 @@ SELECT {{edge.columns:x}}
 -- name: failed_upstreams
 -- in:   partition_key:i16 downstream_id:uuid limit:i64
 -- out:  row:execution
--- note: Who speaks against a node: they failed or were skipped. An edge may tell of an older run than
---       the last; then it is the last that counts.
+-- note: Who speaks against a node: they failed or were skipped. An edge may tell of an older run
+--       than the last; then it is the last that counts.
 SELECT {{execution.columns:e}}
   FROM ff_edge x {{by_index:ff_edge_downstream}}
   JOIN ff_execution e ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
