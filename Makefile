@@ -59,7 +59,7 @@ bench: build ## Measure the release on SQLite and a private Postgres (PEERS=1: b
 
 bench-growth: build ## The same with up to ten million executions lying in the store; takes long
 	@tools/setup full
-	@tools/bench --growth $(ARGS)
+	@tools/bench --growth $(or $(ARGS),--write-docs)
 
 lint: ## Only the first ring: all warnings, layers, sizes, format, exported symbols
 	@tools/setup full

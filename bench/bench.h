@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define BENCH_RUNS_MAX      9
@@ -217,14 +218,23 @@ struct bench_report {
 /* What tables and aims compare: executions per second, or 1 / p50. 0: not measured. */
 double bench_score(const struct bench_result *result, size_t side);
 void bench_report_line(const struct bench_result *result); /* while it runs */
+
+/* What is told apart in tables: growth is measured by itself, and others only if asked for. */
+typedef enum bench_part { BENCH_FIGURES, BENCH_PEERS, BENCH_GROWTH, BENCH_PARTS } bench_part;
+bool bench_part_has(bench_part part, const struct bench_result *result);
+bool bench_report_has(const struct bench_report *report, bench_part part); /* any result */
+void bench_report_write(const struct bench_report *report, bench_part part, FILE *out);
 void bench_report_print(const struct bench_report *report);
 void bench_report_json(const struct bench_report *report, const char *path);
-/* Replaces the part of `path` between the two marks; plots go beside it, into PLOTS. */
+
+/* --- docs.c --- */
+
+/* Replaces the parts of `path` that were measured, each between its marks; plots go beside it. */
 void bench_report_docs(const struct bench_report *report, const char *path);
 
 /* --- plot.c --- */
 
-/* False: nothing to compare, nothing written. */
-bool bench_plot(const struct bench_result *result, const char *path);
+/* The first `sides` of a result. False: nothing to compare, nothing written. */
+bool bench_plot(const struct bench_result *result, size_t sides, const char *path);
 
 #endif

@@ -38,7 +38,7 @@ static const char usage[] =
     "  --quick             small and once: does it work, and roughly how fast\n"
     "  --peers             other engines, too (bench/peers/README.md)\n"
     "  --growth            the slow scenarios instead: stores that have been in use\n"
-    "  --write-docs        write the table into " DOCS "\n"
+    "  --write-docs        write the tables into " DOCS ", each part that was measured\n"
     "  --keep              leave files and databases behind, to look into them\n"
     "  --list              names of the scenarios\n";
 

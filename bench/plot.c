@@ -16,21 +16,21 @@
 #define LABEL      150
 #define BAR_MAX    360
 
-static double best_of(const struct bench_result *result)
+static double best_of(const struct bench_result *result, size_t sides)
 {
     double best = 0;
 
-    for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
+    for (size_t side = 0; side < sides; side++)
         if (bench_score(result, side) > best)
             best = bench_score(result, side);
     return best;
 }
 
-static size_t bar_count(const struct bench_result *result)
+static size_t bar_count(const struct bench_result *result, size_t sides)
 {
     size_t count = 0;
 
-    for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
+    for (size_t side = 0; side < sides; side++)
         count += bench_score(result, side) > 0;
     return count;
 }
@@ -54,10 +54,10 @@ static void write_bar(FILE *out, const struct bench_result *result, size_t side,
                   is_rate ? score : 1 / score);
 }
 
-bool bench_plot(const struct bench_result *result, const char *path)
+bool bench_plot(const struct bench_result *result, size_t sides, const char *path)
 {
-    const double best = best_of(result);
-    const size_t bars = bar_count(result);
+    const double best = best_of(result, sides);
+    const size_t bars = bar_count(result, sides);
     int y = TOP;
     FILE *out;
 
@@ -73,7 +73,7 @@ bool bench_plot(const struct bench_result *result, const char *path)
                   "<text x=\"8\" y=\"18\" font-weight=\"bold\">%s, %s</text>\n",
                   WIDTH, TOP + bars * (BAR_HEIGHT + GAP) + GAP, result->scenario->title,
                   bench_store_name(result->store));
-    for (size_t side = 0; side < BENCH_SIDES_MAX; side++) {
+    for (size_t side = 0; side < sides; side++) {
         if (bench_score(result, side) <= 0)
             continue;
         write_bar(out, result, side, y, best);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.c -- medians as a table for people, JSON for programs, a section of docs/performance.md.
+ * report.c -- medians as tables for people and JSON for programs.
  *
  * Ratios are made of medians of interleaved runs on one machine within minutes; absolute figures
  * say more about the machine than about anybody's engine. */
@@ -11,15 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/banned.h"
-
-#define MARK_BEGIN "<!-- figures: written by ff-bench --write-docs -->\n"
-#define PLOTS      "docs/plots"
-#define MARK_END   "<!-- end of figures -->\n"
 
 typedef double pick_fn(const struct bench_figures *figures);
 
@@ -208,6 +203,44 @@ void bench_report_line(const struct bench_result *result)
     (void)fflush(stdout);
 }
 
+/* --- which part a result belongs to --- */
+
+static bool is_peer(const struct bench_result *result, size_t side)
+{
+    return result->scenario->sides[side].run[result->store] == bench_peer;
+}
+
+static bool has_peers(const struct bench_result *result)
+{
+    for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
+        if (is_peer(result, i) && took_part(result, i))
+            return true;
+    return false;
+}
+
+bool bench_part_has(bench_part part, const struct bench_result *result)
+{
+    switch (part) {
+    case BENCH_FIGURES:
+        return !result->scenario->slow;
+    case BENCH_PEERS:
+        return has_peers(result);
+    case BENCH_GROWTH:
+        return result->scenario->slow;
+    case BENCH_PARTS:
+        break;
+    }
+    return false;
+}
+
+bool bench_report_has(const struct bench_report *report, bench_part part)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (bench_part_has(part, &report->results[i]))
+            return true;
+    return false;
+}
+
 /* --- aims --- */
 
 static const struct bench_result *find(const struct bench_report *report, bench_store store,
@@ -218,11 +251,6 @@ static const struct bench_result *find(const struct bench_report *report, bench_
             !strcmp(report->results[i].scenario->name, scenario))
             return &report->results[i];
     return NULL;
-}
-
-static bool is_peer(const struct bench_result *result, size_t side)
-{
-    return result->scenario->sides[side].run[result->store] == bench_peer;
 }
 
 static double score_of(const struct bench_result *result, const char *side)
@@ -267,6 +295,17 @@ static bool aim_met(const struct bench_aim *aim, double seen)
     return aim->kind == AIM_RATIO ? seen >= aim->limit : seen <= aim->limit;
 }
 
+static bench_part aim_part(const struct bench_result *ours, const struct bench_aim *aim)
+{
+    if (ours->scenario->slow)
+        return BENCH_GROWTH;
+    for (size_t i = 0; aim->to_side && i < BENCH_SIDES_MAX; i++)
+        if (is_peer(ours, i) && (!strcmp(aim->to_side, BENCH_BEST_PEER) ||
+                                 !strcmp(aim->to_side, ours->scenario->sides[i].name)))
+            return BENCH_PEERS;
+    return BENCH_FIGURES;
+}
+
 /* --- the machine --- */
 
 static void machine(char *buf, size_t buf_bytes)
@@ -293,19 +332,20 @@ static double load_now(void)
     return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-static double fsync_of_all(const struct bench_report *report)
+static double fsync_of_all(const struct bench_report *report, bench_part part)
 {
     double values[64];
     size_t count = 0;
 
     for (size_t i = 0; i < report->count && count < 64; i++)
-        values[count++] = median(&report->results[i], 0, pick_fsync);
+        if (bench_part_has(part, &report->results[i]))
+            values[count++] = median(&report->results[i], 0, pick_fsync);
     return bench_median(values, count);
 }
 
-/* --- table --- */
+/* --- tables --- */
 
-static void write_table(const struct bench_report *report, FILE *out)
+static void write_head(const struct bench_report *report, bench_part part, FILE *out)
 {
     const char *const program_kib = getenv("FF_BENCH_PROGRAM_KIB"); /* tools/bench knows */
     char text[512];
@@ -320,13 +360,19 @@ static void write_table(const struct bench_report *report, FILE *out)
                   "engine (this\n"
                   "process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of the machine at\n"
                   "the end: %.1f. The stripped `ff` has %s KiB.\n\n",
-                  fsync_of_all(report), load_now(), program_kib ? program_kib : "?");
+                  fsync_of_all(report, part), load_now(), program_kib ? program_kib : "?");
+}
+
+static void write_table(const struct bench_report *report, bench_part part, FILE *out)
+{
     (void)fprintf(out, "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor "
                        "| CPU ratio |\n|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
         char cells[6][CELL];
 
+        if (!bench_part_has(part, result))
+            continue;
         cell_figure(cells[0], result, 0);
         cell_figure(cells[1], result, 1);
         cell_ratio(cells[2], result);
@@ -339,23 +385,28 @@ static void write_table(const struct bench_report *report, FILE *out)
     }
 }
 
-static void write_aims(const struct bench_report *report, FILE *out)
+static void write_aims(const struct bench_report *report, bench_part part, FILE *out)
 {
-    (void)fprintf(out, "\n| store | aim | wanted | seen | |\n|---|---|---|---|---|\n");
+    bool any = false;
+
     for (size_t i = 0; i < bench_aim_count; i++) {
         const struct bench_aim *const aim = &bench_aims[i];
+        const struct bench_result *const ours = find(report, aim->store, aim->scenario);
         const double seen = aim_seen(report, aim);
 
-        if (seen > 0)
-            (void)fprintf(out, "| %s | %s | %s %.2g | %.2f | %s |\n", bench_store_name(aim->store),
-                          aim->what, aim->kind == AIM_RATIO ? "at least" : "at most", aim->limit,
-                          seen, aim_met(aim, seen) ? "met" : "not met");
+        if (!ours || seen <= 0 || aim_part(ours, aim) != part)
+            continue;
+        if (!any)
+            (void)fprintf(out, "\n| store | aim | wanted | seen | |\n|---|---|---|---|---|\n");
+        any = true;
+        (void)fprintf(out, "| %s | %s | %s %.2g | %.2f | %s |\n", bench_store_name(aim->store),
+                      aim->what, aim->kind == AIM_RATIO ? "at least" : "at most", aim->limit, seen,
+                      aim_met(aim, seen) ? "met" : "not met");
     }
 }
 
-/* --- a server's requests --- */
-
-static void write_requests(const struct bench_report *report, FILE *out)
+/* A server's requests. */
+static void write_requests(const struct bench_report *report, bench_part part, FILE *out)
 {
     bool any = false;
 
@@ -363,7 +414,7 @@ static void write_requests(const struct bench_report *report, FILE *out)
         const struct bench_result *const result = &report->results[i];
         const double per_s = median(result, 0, pick_requests);
 
-        if (per_s <= 0)
+        if (per_s <= 0 || !bench_part_has(part, result))
             continue;
         if (!any)
             (void)fprintf(out, "\n| store | scenario | requests per second | CPU of the server per "
@@ -374,30 +425,17 @@ static void write_requests(const struct bench_report *report, FILE *out)
     }
 }
 
-/* --- other engines --- */
-
-static bool has_peers(const struct bench_result *result)
-{
-    for (size_t i = 0; i < BENCH_SIDES_MAX; i++)
-        if (is_peer(result, i) && took_part(result, i))
-            return true;
-    return false;
-}
-
+/* Other engines. */
 static void write_peers(const struct bench_report *report, FILE *out)
 {
-    bool any = false;
-
+    (void)fprintf(out, "| scenario | engine | figure | FlowFabric is faster by | CPU |\n"
+                       "|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
         char cell[CELL];
 
         if (!has_peers(result))
             continue;
-        if (!any)
-            (void)fprintf(out, "\n| scenario | engine | figure | FlowFabric is faster by | CPU |\n"
-                               "|---|---|---|---|---|\n");
-        any = true;
         for (size_t side = 0; side < BENCH_SIDES_MAX; side++) {
             if (!took_part(result, side))
                 continue;
@@ -412,13 +450,25 @@ static void write_peers(const struct bench_report *report, FILE *out)
     }
 }
 
+void bench_report_write(const struct bench_report *report, bench_part part, FILE *out)
+{
+    write_head(report, part, out);
+    if (part == BENCH_PEERS) {
+        write_peers(report, out);
+    } else {
+        write_table(report, part, out);
+        write_requests(report, part, out);
+    }
+    write_aims(report, part, out);
+}
+
 void bench_report_print(const struct bench_report *report)
 {
-    printf("\n");
-    write_table(report, stdout);
-    write_requests(report, stdout);
-    write_peers(report, stdout);
-    write_aims(report, stdout);
+    for (int part = 0; part < BENCH_PARTS; part++)
+        if (bench_report_has(report, (bench_part)part)) {
+            printf("\n");
+            bench_report_write(report, (bench_part)part, stdout);
+        }
 }
 
 /* --- JSON --- */
@@ -455,91 +505,42 @@ static json_t *json_of_result(const struct bench_result *result)
                      (json_int_t)result->scenario->batch, "sides", sides);
 }
 
+/* Those that were measured. */
+static json_t *json_of_aims(const struct bench_report *report)
+{
+    json_t *const aims = json_array();
+
+    for (size_t i = 0; i < bench_aim_count; i++) {
+        const struct bench_aim *const aim = &bench_aims[i];
+        const double seen = aim_seen(report, aim);
+
+        if (seen > 0)
+            (void)json_array_append_new(
+                aims,
+                json_pack("{s:s, s:s, s:s, s:f, s:f}", "store", bench_store_name(aim->store), "aim",
+                          aim->what, "kind", aim->kind == AIM_RATIO ? "at least" : "at most",
+                          "limit", aim->limit, "seen", seen));
+    }
+    return aims;
+}
+
 void bench_report_json(const struct bench_report *report, const char *path)
 {
     json_t *const results = json_array();
-    json_t *const aims = json_array();
     char text[512];
     json_t *root;
 
     machine(text, sizeof text);
     for (size_t i = 0; i < report->count; i++)
         (void)json_array_append_new(results, json_of_result(&report->results[i]));
-    for (size_t i = 0; i < bench_aim_count; i++)
-        (void)json_array_append_new(
-            aims,
-            json_pack("{s:s, s:s, s:s, s:f, s:f}", "store", bench_store_name(bench_aims[i].store),
-                      "aim", bench_aims[i].what, "kind",
-                      bench_aims[i].kind == AIM_RATIO ? "at least" : "at most", "limit",
-                      bench_aims[i].limit, "seen", aim_seen(report, &bench_aims[i])));
     root = json_pack("{s:i, s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "format", 1, "started",
                      report->started, "quick", (int)report->quick, "machine", text, "sqlite",
                      sqlite3_libversion(), "postgres", bench_postgres_version(), "results", results,
-                     "aims", aims);
+                     "aims", json_of_aims(report));
     FILE *const file = fopen(path, "w");
 
     if (!root || !file || json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0 ||
         fputc('\n', file) == EOF || fclose(file) != 0)
         bench_die("cannot write '%s'", path);
     json_decref(root);
-}
-
-/* --- docs --- */
-
-static char *read_all(const char *path)
-{
-    FILE *const file = fopen(path, "r");
-    char *text;
-    long bytes;
-
-    if (!file || fseek(file, 0, SEEK_END) != 0 || (bytes = ftell(file)) < 0)
-        bench_die("cannot read '%s'", path);
-    rewind(file);
-    text = bench_alloc((size_t)bytes + 1, 1);
-    if (fread(text, 1, (size_t)bytes, file) != (size_t)bytes)
-        bench_die("cannot read '%s'", path);
-    (void)fclose(file);
-    return text;
-}
-
-/* One chart per scenario that has somebody to compare with. */
-static void write_plots(const struct bench_report *report, FILE *out)
-{
-    char path[256];
-
-    (void)mkdir(PLOTS, 0777);
-    (void)fprintf(out, "\n");
-    for (size_t i = 0; i < report->count; i++) {
-        const struct bench_result *const result = &report->results[i];
-
-        (void)snprintf(path, sizeof path, PLOTS "/%s-%s.svg", bench_store_name(result->store),
-                       result->scenario->name);
-        if (bench_plot(result, path))
-            (void)fprintf(out, "![%s on %s](%s)\n", result->scenario->title,
-                          bench_store_name(result->store), path + strlen("docs/"));
-    }
-}
-
-void bench_report_docs(const struct bench_report *report, const char *path)
-{
-    char *const text = read_all(path);
-    const char *const begin = strstr(text, MARK_BEGIN);
-    const char *const end = begin ? strstr(begin, MARK_END) : NULL;
-    FILE *file;
-
-    if (!end)
-        bench_die("'%s' has no place for figures", path);
-    file = fopen(path, "w");
-    if (!file)
-        bench_die("cannot write '%s'", path);
-    (void)fprintf(file, "%.*s\n", (int)(begin - text + (long)strlen(MARK_BEGIN)), text);
-    write_table(report, file);
-    write_requests(report, file);
-    write_peers(report, file);
-    write_aims(report, file);
-    write_plots(report, file);
-    (void)fprintf(file, "\n%s", end);
-    if (fclose(file) != 0)
-        bench_die("cannot write '%s'", path);
-    free(text);
 }
