@@ -140,6 +140,8 @@ bench_fn bench_floor_postgres_insert, bench_floor_postgres_work, bench_floor_pos
 
 bench_fn bench_peer; /* run->side says which */
 bool bench_has_peers(void);
+/* An object of jansson's, the caller's: name of a package and its version. */
+struct json_t *bench_peer_packages(void);
 
 /* --- place.c: files and databases that live for one run --- */
 

@@ -17,13 +17,16 @@
 
 #define DOCS "docs/performance.md"
 
+#define MINUTES       24
+#define MINUTES_PEERS 40 /* enough for more than one run of the slow ones */
+
 struct settings {
     const char *only;  /* beginnings of scenario names, joined by ','; NULL: all */
     const char *store; /* NULL: all there are */
     const char *side;  /* NULL: all */
     size_t runs;
-    size_t count; /* 0: as the scenario says */
-    double minutes;
+    size_t count;   /* 0: as the scenario says */
+    double minutes; /* 0: by default */
     bool quick, peers, growth, write_docs, keep;
 };
 
@@ -34,7 +37,8 @@ static const char usage[] =
     "  --side NAME         flowfabric, floor or another engine alone\n"
     "  --runs N            runs of each side, interleaved (default 3)\n"
     "  --count N           executions of every scenario that measures a rate\n"
-    "  --minutes N         fewer repetitions where it would take longer (default 24)\n"
+    "  --minutes N         fewer repetitions where it would take longer (default 24; with\n"
+    "                      --peers 40)\n"
     "  --quick             small and once: does it work, and roughly how fast\n"
     "  --peers             other engines, too (bench/peers/README.md)\n"
     "  --growth            the slow scenarios instead: stores that have been in use\n"
@@ -55,7 +59,7 @@ static void parse(int argc, char **argv, struct settings *settings)
     };
     int option;
 
-    *settings = (struct settings){.minutes = 24};
+    *settings = (struct settings){0};
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
         case 'o':
@@ -105,6 +109,8 @@ static void parse(int argc, char **argv, struct settings *settings)
     }
     if (settings->runs == 0)
         settings->runs = settings->quick ? 1 : 3;
+    if (settings->minutes <= 0)
+        settings->minutes = settings->peers ? MINUTES_PEERS : MINUTES;
     if (settings->peers && !bench_has_peers())
         bench_die("the other engines are not installed: use 'make bench PEERS=1'");
     if (settings->runs > BENCH_RUNS_MAX || optind != argc)

@@ -164,3 +164,14 @@ bool bench_has_peers(void)
 {
     return access(NODE, X_OK) == 0;
 }
+
+json_t *bench_peer_packages(void)
+{
+    json_t *const package = json_load_file(FOLDER "/package.json", 0, NULL);
+    json_t *const found = json_incref(json_object_get(package, "dependencies"));
+
+    if (!found)
+        bench_die("cannot read '" FOLDER "/package.json'");
+    json_decref(package);
+    return found;
+}

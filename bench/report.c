@@ -16,6 +16,12 @@
 
 #include "base/banned.h"
 
+/* What tools/bench knows, from the environment. */
+#define COMMIT      "FF_BENCH_COMMIT"      /* with a '+' if there are changes */
+#define PROGRAM_KIB "FF_BENCH_PROGRAM_KIB" /* size of ff, stripped */
+
+#define WIDTH 110 /* of running text */
+
 typedef double pick_fn(const struct bench_figures *figures);
 
 static double pick_rate(const struct bench_figures *figures)
@@ -81,18 +87,30 @@ static double pick_idle_cpu(const struct bench_figures *figures)
                : 0;
 }
 
+/* Runs that ended well; another engine may fail in one of them. */
+static size_t runs_of(const struct bench_result *result, size_t side)
+{
+    size_t runs = 0;
+
+    for (size_t i = 0; side < BENCH_SIDES_MAX && i < result->runs; i++)
+        runs += result->figures[side][i].count > 0;
+    return runs;
+}
+
 static double median(const struct bench_result *result, size_t side, pick_fn *pick)
 {
     double values[BENCH_RUNS_MAX];
+    size_t count = 0;
 
     for (size_t i = 0; i < result->runs; i++)
-        values[i] = pick(&result->figures[side][i]);
-    return bench_median(values, result->runs);
+        if (result->figures[side][i].count > 0)
+            values[count++] = pick(&result->figures[side][i]);
+    return bench_median(values, count);
 }
 
 static bool took_part(const struct bench_result *result, size_t side)
 {
-    return side < BENCH_SIDES_MAX && result->figures[side][0].count > 0;
+    return runs_of(result, side) > 0;
 }
 
 double bench_score(const struct bench_result *result, size_t side)
@@ -347,18 +365,21 @@ static double fsync_of_all(const struct bench_report *report, bench_part part)
 
 static void write_head(const struct bench_report *report, bench_part part, FILE *out)
 {
-    const char *const program_kib = getenv("FF_BENCH_PROGRAM_KIB"); /* tools/bench knows */
+    const char *const program_kib = getenv(PROGRAM_KIB);
+    const char *const commit = getenv(COMMIT);
     char text[512];
 
     machine(text, sizeof text);
-    (void)fprintf(out, "%s%s. %s; SQLite %s; Postgres %s.\n", report->started,
+    (void)fprintf(out, "%s%s%s%s. %s; SQLite %s; Postgres %s.\n", report->started,
+                  commit ? ", commit " : "", commit ? commit : "",
                   report->quick ? ", quick: too short to mean much" : "", text,
                   sqlite3_libversion(),
                   bench_postgres_version()[0] ? bench_postgres_version() : "not measured");
     (void)fprintf(out,
-                  "Medians of up to three interleaved runs. CPU: seconds per 10,000 executions, "
-                  "engine (this\n"
-                  "process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of the machine at\n"
+                  "Medians of as many interleaved runs as the last column says. CPU: seconds per "
+                  "10,000 executions,\n"
+                  "engine (this process) + database. fsync of 8 KiB meanwhile: %.2f ms; load of "
+                  "the machine at\n"
                   "the end: %.1f. The stripped `ff` has %s KiB.\n\n",
                   fsync_of_all(report, part), load_now(), program_kib ? program_kib : "?");
 }
@@ -366,7 +387,7 @@ static void write_head(const struct bench_report *report, bench_part part, FILE 
 static void write_table(const struct bench_report *report, bench_part part, FILE *out)
 {
     (void)fprintf(out, "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor "
-                       "| CPU ratio |\n|---|---|---|---|---|---|---|---|\n");
+                       "| CPU ratio | runs |\n|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
         char cells[6][CELL];
@@ -379,9 +400,9 @@ static void write_table(const struct bench_report *report, bench_part part, FILE
         cell_cpu(cells[3], result, 0);
         cell_cpu(cells[4], result, 1);
         cell_cpu_ratio(cells[5], result);
-        (void)fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s |\n",
+        (void)fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %zu |\n",
                       bench_store_name(result->store), result->scenario->title, cells[0], cells[1],
-                      cells[2], cells[3], cells[4], cells[5]);
+                      cells[2], cells[3], cells[4], cells[5], result->runs);
     }
 }
 
@@ -425,11 +446,32 @@ static void write_requests(const struct bench_report *report, bench_part part, F
     }
 }
 
+static void write_versions(FILE *out)
+{
+    json_t *const packages = bench_peer_packages();
+    const char *name;
+    json_t *version;
+    int column = fprintf(out, "Versions:");
+    const char *before = "";
+
+    json_object_foreach(packages, name, version)
+    {
+        const char *const text = json_string_value(version);
+        const bool fits = column + (int)(strlen(name) + strlen(text)) < WIDTH;
+
+        column =
+            fprintf(out, "%s%s%s %s", before, fits ? " " : "\n", name, text) + (fits ? column : 0);
+        before = ",";
+    }
+    (void)fprintf(out, ".\n\n");
+    json_decref(packages);
+}
+
 /* Other engines. */
 static void write_peers(const struct bench_report *report, FILE *out)
 {
-    (void)fprintf(out, "| scenario | engine | figure | FlowFabric is faster by | CPU |\n"
-                       "|---|---|---|---|---|\n");
+    (void)fprintf(out, "| scenario | engine | figure | FlowFabric is faster by | CPU | runs |\n"
+                       "|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
         char cell[CELL];
@@ -445,7 +487,7 @@ static void write_peers(const struct bench_report *report, FILE *out)
             cell_number(cell, bench_score(result, 0) / bench_score(result, side));
             (void)fprintf(out, " %s |", cell);
             cell_cpu(cell, result, side);
-            (void)fprintf(out, " %s |\n", cell);
+            (void)fprintf(out, " %s | %zu |\n", cell, runs_of(result, side));
         }
     }
 }
@@ -454,6 +496,7 @@ void bench_report_write(const struct bench_report *report, bench_part part, FILE
 {
     write_head(report, part, out);
     if (part == BENCH_PEERS) {
+        write_versions(out);
         write_peers(report, out);
     } else {
         write_table(report, part, out);
@@ -480,6 +523,8 @@ static json_t *json_of_side(const struct bench_result *result, size_t side)
     for (size_t i = 0; i < result->runs; i++) {
         const struct bench_figures *const f = &result->figures[side][i];
 
+        if (f->count == 0)
+            continue;
         (void)json_array_append_new(
             runs,
             json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "executions",
@@ -524,6 +569,11 @@ static json_t *json_of_aims(const struct bench_report *report)
     return aims;
 }
 
+static json_t *json_of_number(const char *text)
+{
+    return text ? json_integer(strtol(text, NULL, 10)) : NULL;
+}
+
 void bench_report_json(const struct bench_report *report, const char *path)
 {
     json_t *const results = json_array();
@@ -533,10 +583,13 @@ void bench_report_json(const struct bench_report *report, const char *path)
     machine(text, sizeof text);
     for (size_t i = 0; i < report->count; i++)
         (void)json_array_append_new(results, json_of_result(&report->results[i]));
-    root = json_pack("{s:i, s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "format", 1, "started",
-                     report->started, "quick", (int)report->quick, "machine", text, "sqlite",
-                     sqlite3_libversion(), "postgres", bench_postgres_version(), "results", results,
-                     "aims", json_of_aims(report));
+    root =
+        json_pack("{s:i, s:s, s:s?, s:b, s:s, s:s, s:s, s:o?, s:o?, s:o, s:o}", "format", 1,
+                  "started", report->started, "commit", getenv(COMMIT), "quick", (int)report->quick,
+                  "machine", text, "sqlite", sqlite3_libversion(), "postgres",
+                  bench_postgres_version(), "program_kib", json_of_number(getenv(PROGRAM_KIB)),
+                  "peers", bench_report_has(report, BENCH_PEERS) ? bench_peer_packages() : NULL,
+                  "results", results, "aims", json_of_aims(report));
     FILE *const file = fopen(path, "w");
 
     if (!root || !file || json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) != 0 ||
