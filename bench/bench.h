@@ -153,6 +153,8 @@ bool bench_has_store(bench_store store);
 void bench_place_new(struct bench_run *run);
 /* A copy of a place that nobody uses meanwhile. */
 void bench_place_copy(struct bench_run *run, const char *from);
+/* What was written before is on the disk, so that the run does not pay for it. */
+void bench_place_settle(const struct bench_run *run);
 void bench_place_drop(struct bench_run *run);
 /* For ff_open. */
 const char *bench_url(const struct bench_run *run, char *buf, size_t buf_bytes);

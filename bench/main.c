@@ -190,6 +190,8 @@ static void run_side(const struct settings *settings, struct bench_result *resul
         memcpy(run.place, origin->place, sizeof run.place);
     else
         bench_place_copy(&run, origin->place);
+    if (scenario->slow)
+        bench_place_settle(&run);
     scenario->sides[side].run[result->store](&run);
     if (!settings->keep && !(origin && is_for_once(scenario)))
         bench_place_drop(&run);
