@@ -2,9 +2,9 @@
  *
  * bench.h -- what the files of bench/ share: scenarios, their sides, what was measured.
  *
- * A scenario is run by several sides: ours first, then the floor, then other engines. Every run
- * gets a place of its own (a fresh file or database), so no run pays for what another left behind.
- * Read first: bench/README.md. */
+ * A scenario is run by several sides: ours first, then the floor (in growth ours in an empty
+ * store), then other engines. Every run gets a place of its own (a fresh file or database), so no
+ * run pays for what another left behind. Read first: bench/README.md. */
 #ifndef FF_BENCH_BENCH_H
 #define FF_BENCH_BENCH_H
 
@@ -58,6 +58,8 @@ struct bench_run {
 };
 
 typedef void bench_fn(struct bench_run *run);
+
+#define BENCH_EMPTY "empty" /* a side that begins with an empty store, whatever the backlog */
 
 struct bench_side {
     const char *name;

@@ -17,8 +17,8 @@
 
 #define DOCS "docs/performance.md"
 
-#define MINUTES       24
-#define MINUTES_PEERS 40 /* enough for more than one run of the slow ones */
+#define MINUTES      24
+#define MINUTES_LONG 40 /* with others or growth: for more than one run of the slow ones */
 
 struct settings {
     const char *only;  /* beginnings of scenario names, joined by ','; NULL: all */
@@ -38,7 +38,7 @@ static const char usage[] =
     "  --runs N            runs of each side, interleaved (default 3)\n"
     "  --count N           executions of every scenario that measures a rate\n"
     "  --minutes N         fewer repetitions where it would take longer (default 24; with\n"
-    "                      --peers 40)\n"
+    "                      --peers or --growth 40)\n"
     "  --quick             small and once: does it work, and roughly how fast\n"
     "  --peers             other engines, too (bench/peers/README.md)\n"
     "  --growth            the slow scenarios instead: stores that have been in use\n"
@@ -110,7 +110,7 @@ static void parse(int argc, char **argv, struct settings *settings)
     if (settings->runs == 0)
         settings->runs = settings->quick ? 1 : 3;
     if (settings->minutes <= 0)
-        settings->minutes = settings->peers ? MINUTES_PEERS : MINUTES;
+        settings->minutes = settings->peers || settings->growth ? MINUTES_LONG : MINUTES;
     if (settings->peers && !bench_has_peers())
         bench_die("the other engines are not installed: use 'make bench PEERS=1'");
     if (settings->runs > BENCH_RUNS_MAX || optind != argc)
@@ -212,9 +212,9 @@ static void run_scenario(const struct settings *settings, struct bench_result *r
                          double until_s)
 {
     const struct bench_side *const sides = result->scenario->sides;
-    const double from_s = bench_now_s();
     struct bench_run origin;
     const bool filled = fill_origin(settings, result, &origin);
+    const double from_s = bench_now_s();
     const size_t runs = is_for_once(result->scenario) ? 1 : settings->runs;
     double round_s = 0;
 
@@ -223,7 +223,8 @@ static void run_scenario(const struct settings *settings, struct bench_result *r
             break;
         for (size_t side = 0; side < BENCH_SIDES_MAX; side++)
             if (is_playing(settings, &sides[side], result->store))
-                run_side(settings, result, side, nth, filled ? &origin : NULL);
+                run_side(settings, result, side, nth,
+                         filled && strcmp(sides[side].name, BENCH_EMPTY) != 0 ? &origin : NULL);
         result->runs = nth + 1;
         round_s = (bench_now_s() - from_s) / (double)result->runs;
     }
@@ -298,16 +299,18 @@ int main(int argc, char **argv)
 {
     struct bench_report report = {0};
     struct settings settings;
+    const char *beside;
     char path[128];
 
     parse(argc, argv, &settings);
+    beside = settings.growth ? "empty store" : "floor";
     bench_places_init();
     report.quick = settings.quick;
     report.results = bench_alloc(bench_scenario_count * BENCH_STORES, sizeof *report.results);
     set_started(&report);
     json_path(&report, path, sizeof path);
     printf("%-8s  %-36s  %32s  %22s  %6s  %13s  %13s  %7s\n", "store", "scenario", "flowfabric",
-           "floor", "ratio", "CPU s/10k", "of the floor", "fsync");
+           beside, "ratio", "CPU s/10k", "of that", "fsync");
     run_all(&settings, &report, path);
     bench_report_print(&report);
     printf("\nresults: %s\n", path);

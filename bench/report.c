@@ -386,8 +386,12 @@ static void write_head(const struct bench_report *report, bench_part part, FILE 
 
 static void write_table(const struct bench_report *report, bench_part part, FILE *out)
 {
-    (void)fprintf(out, "| store | scenario | FlowFabric | floor | ratio | CPU | CPU of the floor "
-                       "| CPU ratio | runs |\n|---|---|---|---|---|---|---|---|---|\n");
+    const char *const beside = part == BENCH_GROWTH ? "empty store" : "floor";
+
+    (void)fprintf(out,
+                  "| store | scenario | FlowFabric | %s | ratio | CPU | CPU of the %s | CPU ratio "
+                  "| runs |\n|---|---|---|---|---|---|---|---|---|\n",
+                  beside, beside);
     for (size_t i = 0; i < report->count; i++) {
         const struct bench_result *const result = &report->results[i];
         char cells[6][CELL];
