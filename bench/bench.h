@@ -31,8 +31,9 @@ struct bench_figures {
     double seconds;        /* wall time */
     double engine_cpu_s;   /* this process, drivers of the scenario included; or the server's */
     double database_cpu_s; /* all processes of the private Postgres; 0 on SQLite */
+    double cpu_step_s;     /* the two above cannot tell less apart; 0: they are exact */
     double p50_ms, p95_ms, p99_ms;
-    double statements_per_s; /* while nothing happens */
+    double statements_per_s; /* while nothing happens; below 0: nobody could count */
     double memory_mb;        /* resident, of this process or the server's */
     double requests;         /* to a server */
     double fsync_ms;         /* median of a few, right before the run */

@@ -52,6 +52,12 @@ int64_t bench_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* CPU time in /proc is in clock ticks. */
+static double tick_s(void)
+{
+    return 1 / (double)sysconf(_SC_CLK_TCK);
+}
+
 static double seconds_of(struct timeval time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
@@ -94,9 +100,7 @@ static double engine_cpu_s(const struct bench_run *run)
     struct process process;
 
     if (run->server_pid)
-        return read_process(run->server_pid, &process)
-                   ? (double)process.own_ticks / (double)sysconf(_SC_CLK_TCK)
-                   : 0;
+        return read_process(run->server_pid, &process) ? (double)process.own_ticks * tick_s() : 0;
     getrusage(RUSAGE_SELF, &usage);
     return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
@@ -155,7 +159,7 @@ static double database_cpu_s(void)
     }
     if (proc)
         (void)closedir(proc);
-    return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return (double)ticks * tick_s();
 }
 
 /* --- a run's clock --- */
@@ -188,6 +192,7 @@ void bench_stop(struct bench_run *run)
     run->figures.engine_cpu_s = engine_cpu_s(run) - run->meter.engine_s;
     if (run->store == BENCH_POSTGRES)
         run->figures.database_cpu_s = database_cpu_s() - run->meter.database_s;
+    run->figures.cpu_step_s = run->server_pid || run->store == BENCH_POSTGRES ? tick_s() : 0;
     run->figures.count = run->count;
     tell_perf("disable");
 }

@@ -87,6 +87,11 @@ static double pick_idle_cpu(const struct bench_figures *figures)
                : 0;
 }
 
+static double pick_idle_step(const struct bench_figures *figures)
+{
+    return figures->seconds > 0 ? figures->cpu_step_s / figures->seconds * 1000 : 0;
+}
+
 /* Runs that ended well; another engine may fail in one of them. */
 static size_t runs_of(const struct bench_result *result, size_t side)
 {
@@ -142,6 +147,21 @@ static void cell_number(char *cell, double value)
         (void)snprintf(cell, CELL, value >= 10 ? "%.1f" : "%.2f", value);
 }
 
+/* What was not measured, or is too little to be seen, is told as such. */
+static void cell_idle(char *cell, const struct bench_result *result, size_t side)
+{
+    const double statements = median(result, side, pick_statements);
+    const double cpu = median(result, side, pick_idle_cpu);
+    const double step = median(result, side, pick_idle_step);
+    char count[CELL] = "-";
+
+    if (statements >= 0)
+        (void)snprintf(count, sizeof count, "%.1f", statements);
+    (void)snprintf(cell, CELL, "%.10s statements/s, %s%.1f ms CPU/s, %.0f MB", count,
+                   cpu < step ? "< " : "", cpu < step ? step : cpu,
+                   median(result, side, pick_memory));
+}
+
 static void cell_figure(char *cell, const struct bench_result *result, size_t side)
 {
     if (!took_part(result, side)) {
@@ -157,9 +177,7 @@ static void cell_figure(char *cell, const struct bench_result *result, size_t si
                        median(result, side, pick_p95), median(result, side, pick_p99));
         return;
     case BENCH_IDLE:
-        (void)snprintf(cell, CELL, "%.1f statements/s, %.1f ms CPU/s, %.0f MB",
-                       median(result, side, pick_statements), median(result, side, pick_idle_cpu),
-                       median(result, side, pick_memory));
+        cell_idle(cell, result, side);
         return;
     }
 }
@@ -531,10 +549,11 @@ static json_t *json_of_side(const struct bench_result *result, size_t side)
             continue;
         (void)json_array_append_new(
             runs,
-            json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "executions",
+            json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o?, s:f, s:f, s:f}", "executions",
                       (json_int_t)f->count, "seconds", f->seconds, "engine_cpu_s", f->engine_cpu_s,
-                      "database_cpu_s", f->database_cpu_s, "p50_ms", f->p50_ms, "p95_ms", f->p95_ms,
-                      "p99_ms", f->p99_ms, "statements_per_s", f->statements_per_s, "requests",
+                      "database_cpu_s", f->database_cpu_s, "cpu_step_s", f->cpu_step_s, "p50_ms",
+                      f->p50_ms, "p95_ms", f->p95_ms, "p99_ms", f->p99_ms, "statements_per_s",
+                      f->statements_per_s < 0 ? NULL : json_real(f->statements_per_s), "requests",
                       f->requests, "memory_mb", f->memory_mb, "fsync_ms", f->fsync_ms));
     }
     return json_pack("{s:s, s:f, s:o}", "side", result->scenario->sides[side].name,

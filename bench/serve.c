@@ -154,8 +154,8 @@ void bench_serve_idle(struct bench_run *run)
     bench_start(run);
     ours_sleep_ms(SECONDS * 1000);
     bench_stop(run);
-    if (run->store == BENCH_POSTGRES)
-        run->figures.statements_per_s = (bench_statements_end(run) - before) / SECONDS;
+    run->figures.statements_per_s =
+        run->store == BENCH_POSTGRES ? (bench_statements_end(run) - before) / SECONDS : -1;
     run->figures.memory_mb = bench_memory_mb(run);
     if (ff_close(ours.client, 5000) != 0)
         bench_die("a client did not close");
