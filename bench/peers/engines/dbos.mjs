@@ -1,6 +1,7 @@
 // DBOS Transact. An execution is a workflow of one step, handed in through a queue that is asked every
-// 10 ms (its default is a second); a chain is a workflow of ten steps; the join is a workflow that awaits 100
-// others. There is no call to enqueue many.
+// 10 ms (its default is a second); alone, it is started directly, and so is a chain, a workflow of ten steps: that
+// is recorded before it runs, too. The join is a workflow that awaits 100 others of the queue. There is no call to
+// enqueue many.
 import { DBOS, DBOSClient } from '@dbos-inc/dbos-sdk';
 import pg from 'pg';
 import { sleep, until } from './shared.mjs';
@@ -41,6 +42,7 @@ export async function open({ url, slots, completed }) {
   return {
     most: { 'drain-4': 3000, 'submit-16': 5000, 'end-to-end': 3000 },
     submit: (data) => client.enqueue(request, data),
+    alone: async (data) => (await DBOS.startWorkflow(one)(data)).getResult(),
     filled: () => pool.query('VACUUM ANALYZE'),
     work: async () => {
       await DBOS.registerQueue(QUEUE, { workerConcurrency: slots, minPollingIntervalMs: 10 });
@@ -51,7 +53,7 @@ export async function open({ url, slots, completed }) {
         const { rows } = await pool.query("SELECT 1 FROM dbos.workflow_status WHERE status <> 'SUCCESS' LIMIT 1");
         return rows.length === 0;
       }),
-    chain: async () => (await DBOS.startWorkflow(chain, { queueName: QUEUE })()).getResult(patient),
-    fan: async () => (await DBOS.startWorkflow(fan)()).getResult(patient),
+    chain: async () => (await DBOS.startWorkflow(chain)()).getResult(),
+    fan: async () => (await DBOS.startWorkflow(fan)()).getResult(),
   };
 }

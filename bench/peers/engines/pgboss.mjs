@@ -1,6 +1,7 @@
 // pg-boss. Sixteen loops that fetch and complete up to 100 jobs at a time for the drain (its fastest
 // documented way); workers woken by NOTIFY for everything else. A chain is jobs that send the next one;
-// flow() would do it too, but looks for what has become ready once a second at best: it is used for the join.
+// flow() would do it too, but looks for what has become ready once a second at best: it is used for the join,
+// whose workers fetch 100 at a time.
 import pg from 'pg';
 import { PgBoss } from 'pg-boss';
 import { sleep, until } from './shared.mjs';
@@ -55,7 +56,11 @@ export async function open({ url, slots, scenario, completed }) {
         return;
       }
       await boss.work(
-        QUEUE, { localConcurrency: slots, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 0.5 },
+        QUEUE,
+        {
+          localConcurrency: slots, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 0.5,
+          ...(scenario === 'fan' ? { batchSize: FAN, burstWhenBatchFull: true } : {}),
+        },
         async (jobs) => {
           await handle(jobs);
           jobs.forEach(({ data }) => completed(data?.key));
