@@ -92,6 +92,7 @@ FF_API ff_verdict ff_context_fail(struct ff_context *ctx, const char *failure_cl
 #endif
     ;
 FF_API ff_verdict ff_context_delay(struct ff_context *ctx, int64_t delay_ms);
+/* The reason is cut at 1,024 bytes. */
 FF_API ff_verdict ff_context_release(struct ff_context *ctx, const char *reason);
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ static void add(struct explainer *e, const char *code, const char *fmt, ...)
     if (e->count == REASONS_MAX)
         return;
     va_start(args, fmt);
-    (void)vsnprintf(detail, sizeof detail, fmt, args);
+    (void)ff_str_vprint(detail, sizeof detail, fmt, args);
     va_end(args);
     e->items[e->count++] =
         (struct ff_reason){.code = code, .detail = ff_api_text(e->arena, ff_str_of(detail))};
@@ -194,8 +194,8 @@ static void explain_capability(struct explainer *e, const struct match *match)
         const char *const name = info->required_capabilities[i];
 
         if (!offers(match->nearest, name) && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s'%s'", used ? ", " : "",
-                                     name);
+            used +=
+                ff_str_print(names + used, sizeof names - used, "%s'%s'", used ? ", " : "", name);
     }
     add(e, "no_capability", "no live worker offers all it needs; the nearest, '%s', lacks %s",
         match->nearest->worker_id, names);
@@ -279,11 +279,10 @@ static ff_status upstreams_with(struct explainer *e, struct ff_exec_id id, const
                        FF_SQL_UPSTREAMS_WITH_PARAMS, &read, reterr));
     out[0] = '\0';
     for (size_t i = 0; i < read.row_count && i < EDGES_SHOWN && used < NAMES_BYTES; i++)
-        used +=
-            (size_t)snprintf(out + used, NAMES_BYTES - used, "%s'" FF_STR_FMT "'", used ? ", " : "",
+        used += ff_str_print(out + used, NAMES_BYTES - used, "%s'" FF_STR_FMT "'", used ? ", " : "",
                              FF_STR_ARG(read.cells[i * read.col_count].as.str));
     if (read.row_count > EDGES_SHOWN && used < NAMES_BYTES)
-        (void)snprintf(out + used, NAMES_BYTES - used, " and others");
+        (void)ff_str_print(out + used, NAMES_BYTES - used, " and others");
     return FF_OK;
 }
 

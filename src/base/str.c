@@ -7,6 +7,8 @@
 #include "base/str.h"
 
 #include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -115,6 +117,63 @@ bool ff_str_is_utf8(struct ff_str s)
         s.len -= step;
     }
     return true;
+}
+
+/* Drops a UTF-8 character that a cut has left incomplete at the end. Text that was not UTF-8 to
+ * begin with loses at most three bytes. */
+static void trim_partial_character(char *text)
+{
+    const size_t len = strlen(text);
+
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        const unsigned char c = (unsigned char)text[len - back];
+
+        if (c < 0x80)
+            return;
+        if (c >= 0xc0) {
+            if (ff_str_utf8_step(ff_str_of(text + len - back)) != back)
+                text[len - back] = '\0';
+            return;
+        }
+    }
+}
+
+/* What a client sent, or a precision in the format that cut a character, may have left bytes that
+ * are no UTF-8. */
+static void make_utf8(char *text)
+{
+    const struct ff_str all = ff_str_of(text);
+
+    for (size_t at = 0; at < all.len;) {
+        const size_t step = ff_str_utf8_step(ff_str_slice(all, at, SIZE_MAX));
+
+        if (!step)
+            text[at] = '?';
+        at += step ? step : 1;
+    }
+}
+
+size_t ff_str_vprint(char *out, size_t out_bytes, const char *fmt, va_list args)
+{
+    int len = vsnprintf(out, out_bytes, fmt, args);
+
+    if (len < 0)
+        len = snprintf(out, out_bytes, "(text cannot be shown)");
+    if ((size_t)len >= out_bytes)
+        trim_partial_character(out);
+    make_utf8(out);
+    return (size_t)len;
+}
+
+size_t ff_str_print(char *out, size_t out_bytes, const char *fmt, ...)
+{
+    va_list args;
+    size_t len;
+
+    va_start(args, fmt);
+    len = ff_str_vprint(out, out_bytes, fmt, args);
+    va_end(args);
+    return len;
 }
 
 bool ff_str_has_nul(struct ff_str s)

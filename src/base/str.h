@@ -9,10 +9,12 @@
 #ifndef FF_BASE_STR_H
 #define FF_BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/macros.h"
 #include "flowfabric.h"
 
 /* FF_STR is an expression; FF_STR_INIT is for static tables, where C wants a constant. */
@@ -63,6 +65,12 @@ struct ff_str ff_str_slice(struct ff_str s, size_t from, size_t len);
  * Strict: no overlong forms, no surrogates, nothing above U+10FFFF. */
 size_t ff_str_utf8_step(struct ff_str s);
 bool ff_str_is_utf8(struct ff_str s);
+
+/* printf into a buffer, for texts that may become JSON: what does not fit is cut, never on half a
+ * UTF-8 character, and bytes that are no UTF-8 become '?'. `out_bytes` is not 0. Returns the bytes
+ * of the uncut text, as snprintf does; what snprintf refuses is told so in its place. */
+size_t ff_str_print(char *out, size_t out_bytes, const char *fmt, ...) FF_PRINTF(3, 4);
+size_t ff_str_vprint(char *out, size_t out_bytes, const char *fmt, va_list args) FF_PRINTF(3, 0);
 
 bool ff_str_has_nul(struct ff_str s);
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "cli/print.h"
 
 #include "base/banned.h"
@@ -87,6 +88,7 @@ static void show_execution(struct ff_cli *cli, const struct ff_info *info, int64
 {
     const char *const said = info->progress_message ? info->progress_message : "";
     const int64_t seconds = (ff_cli_mono_ms() - since_ms) / 1000;
+    char start[MESSAGE_COLUMNS + 1];
 
     if (!cli->bar)
         return;
@@ -94,8 +96,8 @@ static void show_execution(struct ff_cli *cli, const struct ff_info *info, int64
         ff_cli_bar(cli, "percent:", info->progress_percent, 100);
     else
         (void)fputs("\r", cli->err);
-    (void)fprintf(cli->err, " %s, %" PRId64 " s %.*s\033[K", info->public_state, seconds,
-                  MESSAGE_COLUMNS, ff_printable(cli, said, strlen(said)));
+    (void)ff_str_print(start, sizeof start, "%s", ff_printable(cli, said, strlen(said)));
+    (void)fprintf(cli->err, " %s, %" PRId64 " s %s\033[K", info->public_state, seconds, start);
     (void)fflush(cli->err);
 }
 

@@ -167,7 +167,7 @@ bool ff_answer_fail(struct ff_request *request, ff_status status, const char *fi
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(message, sizeof message, fmt, args);
+    (void)ff_str_vprint(message, sizeof message, fmt, args);
     va_end(args);
     (void)ff_fail_field(&error, status, field, "%s", message);
     return ff_answer_error(request, status, &error);

@@ -156,8 +156,13 @@ bool ff_context_wait(struct ff_context *ctx, int64_t ms)
 void ff_context_progress(struct ff_context *ctx, int32_t percent, const char *message)
 {
     struct ff_worker *const worker = ctx->worker;
-    char *const copy = copy_of(ff_str_slice(ff_str_of(message), 0, FF_MESSAGE_BYTES_MAX));
+    char text[FF_MESSAGE_BYTES_MAX + 1];
+    char *copy = NULL;
 
+    if (message) {
+        (void)ff_str_print(text, sizeof text, "%s", message);
+        copy = copy_of(ff_str_of(text));
+    }
     pthread_mutex_lock(&worker->lock);
     if (percent >= 0)
         ctx->percent = percent;
@@ -200,16 +205,12 @@ ff_verdict ff_context_fail(struct ff_context *ctx, const char *failure_class, co
                            ...)
 {
     char text[FF_MESSAGE_BYTES_MAX + 1];
-    size_t len = 0;
     va_list args;
 
     va_start(args, message);
-    (void)vsnprintf(text, sizeof text, message, args);
+    (void)ff_str_vprint(text, sizeof text, message, args);
     va_end(args);
-    /* Whole characters only: a message that is no UTF-8 would be refused. */
-    for (size_t step = 1; step && text[len]; len += step)
-        step = ff_str_utf8_step(ff_str_of(text + len));
-    (void)keep_text(ctx, (struct ff_str){text, len});
+    (void)keep_text(ctx, ff_str_of(text));
     (void)snprintf(ctx->failure_class, sizeof ctx->failure_class, "%s",
                    failure_class ? failure_class : "transient");
     return ctx->verdict = FF_VERDICT_FAILED;
@@ -224,6 +225,9 @@ ff_verdict ff_context_delay(struct ff_context *ctx, int64_t delay_ms)
 
 ff_verdict ff_context_release(struct ff_context *ctx, const char *reason)
 {
-    (void)keep_text(ctx, ff_str_of(reason));
+    char text[FF_REASON_BYTES_MAX + 1];
+
+    (void)ff_str_print(text, sizeof text, "%s", reason ? reason : "");
+    (void)keep_text(ctx, reason ? ff_str_of(text) : ff_str_null());
     return ctx->verdict = FF_VERDICT_RELEASED;
 }

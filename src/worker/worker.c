@@ -46,7 +46,7 @@ void ff_worker_notice(struct ff_worker *worker, const char *fmt, ...)
     if (!worker->notice)
         return;
     va_start(args, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, args);
+    (void)ff_str_vprint(line, sizeof line, fmt, args);
     va_end(args);
     worker->notice(worker->notice_data, line);
 }
@@ -130,9 +130,10 @@ static const char *host(struct ff_worker *worker)
 static const char *instance(struct ff_worker *worker, const char *worker_id)
 {
     const struct ff_random random = ff_random_system();
-    char name[HOST_BYTES + 48];
+    char start[HOST_BYTES + 1], name[HOST_BYTES + 48];
 
-    (void)snprintf(name, sizeof name, "%.*s-%d-%08x", HOST_BYTES, worker_id, (int)getpid(),
+    (void)ff_str_print(start, sizeof start, "%s", worker_id);
+    (void)snprintf(name, sizeof name, "%s-%d-%08x", start, (int)getpid(),
                    (unsigned)ff_random_u64(&random));
     return keep(worker, name);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * execution_explain.c -- why it is not running, or who runs it, or how it ended. */
-#include "support/domain.h"
+#include "support/flows.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/str.h"
 
 #include "base/banned.h"
 
@@ -172,4 +175,65 @@ FF_CONFORMANCE(execution_explain, has_ended)
     cancelled = given_submitted(t);
     EXPECT_OK(t, when_cancelled(t, cancelled.id));
     EXPECT(t, says(t, cancelled.id, "finished") && says(t, cancelled.id, "cancelled"));
+}
+
+/* `count` times a character of three bytes. */
+static char *wide(struct test *t, size_t count)
+{
+    char *const text = keep(t, 3 * count + 1);
+
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + 3 * i, "\xe2\x82\xac", 4);
+    return text;
+}
+
+static bool can_be_written(struct test *t, const char *id)
+{
+    const struct ff_explanation *const why = explain(t, id);
+
+    for (size_t i = 0; i < why->count; i++)
+        if (!ff_str_is_utf8(ff_str_of(why->items[i].detail)))
+            return false;
+    return true;
+}
+
+/* Half a character cannot be told as JSON: nobody would ever get the answer. */
+FF_CONFORMANCE(execution_explain, a_long_text_is_cut_between_characters)
+{
+    struct ff_failure failure;
+    struct held held;
+
+    for (size_t shift = 0; shift < 3; shift++) {
+        char *const message = wide(t, 1200);
+
+        memset(message, 'x', shift);
+        memmove(message + shift, message + 3, strlen(message + 3) + 1);
+        held = given_claimed(t);
+        EXPECT_OK(t, when_progressed(t, &held, 30, message));
+        EXPECT(t, says(t, held.id, "progress"));
+        EXPECT(t, can_be_written(t, held.id));
+        failure = failure_of(&held, "permanent");
+        failure.message = message;
+        EXPECT_OK(t, when_failed_as(t, &failure));
+        EXPECT(t, says(t, held.id, "failure"));
+        EXPECT(t, can_be_written(t, held.id));
+    }
+}
+
+FF_CONFORMANCE(execution_explain, long_names_are_cut_between_characters)
+{
+    const char *const name = wide(t, 42);
+    char text[4096] = "", edges[4096] = "";
+    size_t nodes_len = 0, edges_len = 0;
+    struct flow flow;
+
+    for (int i = 0; i < 8; i++) {
+        nodes_len += (size_t)snprintf(text + nodes_len, sizeof text - nodes_len, "%d%s ", i, name);
+        edges_len +=
+            (size_t)snprintf(edges + edges_len, sizeof edges - edges_len, " %d%s>z", i, name);
+    }
+    (void)snprintf(text + nodes_len, sizeof text - nodes_len, "z |%s", edges);
+    flow = given_flow(t, text);
+    EXPECT(t, says(t, node_id(t, &flow, "z"), "dependencies"));
+    EXPECT(t, can_be_written(t, node_id(t, &flow, "z")));
 }

@@ -259,6 +259,78 @@ FF_CONFORMANCE(worker_run, progress_is_seen_while_it_runs)
     WAIT_UNTIL(t, is_in_state(t, name.id, "completed"));
 }
 
+/* 3 * 1500 bytes: the limit of 4,096 falls into a character. */
+static const char *long_text(char out[4608])
+{
+    for (size_t i = 0; i < 1500; i++)
+        memcpy(out + 3 * i, "\xe2\x82\xac", 4);
+    return out;
+}
+
+static ff_verdict tell_long_texts(struct ff_context *ctx, void *data)
+{
+    struct crew *const crew = data;
+    char text[4608];
+
+    ff_context_progress(ctx, 40, long_text(text));
+    while (!crew->go && !ff_context_wait(ctx, 10))
+        continue;
+    return ff_context_fail(ctx, "permanent", "%s", long_text(text));
+}
+
+FF_CONFORMANCE(worker_run, long_texts_are_cut_between_characters)
+{
+    const struct ff_worker_options options = crew_options();
+    struct crew *const crew = given_crew(t, &options);
+    const struct name name = given_submitted(t);
+
+    given_handler(t, crew, "work", tell_long_texts);
+    when_crew_starts(t, crew);
+    WAIT_UNTIL(t, look(t, name.id)->has_progress);
+    EXPECT_INT(t, 4095, (int64_t)strlen(look(t, name.id)->progress_message));
+    crew->go = true;
+    WAIT_UNTIL(t, is_in_state(t, name.id, "failed"));
+    EXPECT_INT(t, 4095, (int64_t)strlen(look(t, name.id)->failure_message));
+}
+
+static ff_verdict give_back_at_length(struct ff_context *ctx, void *data)
+{
+    struct crew *const crew = data;
+    char text[4608];
+
+    return crew->begun++ ? FF_VERDICT_DONE : ff_context_release(ctx, long_text(text));
+}
+
+/* Refused it would be held until the lease has lapsed. */
+FF_CONFORMANCE(worker_run, a_long_reason_gives_a_task_back)
+{
+    const struct ff_worker_options options = crew_options();
+    struct crew *const crew = given_crew(t, &options);
+    const struct name name = given_submitted(t);
+
+    given_handler(t, crew, "work", give_back_at_length);
+    when_crew_starts(t, crew);
+    WAIT_UNTIL(t, is_in_state(t, name.id, "completed"));
+    EXPECT_INT(t, 2, crew->begun);
+}
+
+/* The name of an instance begins with that of its worker. */
+FF_CONFORMANCE(worker_run, a_worker_may_have_a_long_name)
+{
+    struct ff_worker_options options = crew_options();
+    const struct name name = given_submitted(t);
+    char text[4608];
+    struct crew *crew;
+
+    (void)long_text(text);
+    text[3 * 80] = '\0';
+    options.worker_id = text;
+    crew = given_crew(t, &options);
+    given_handler(t, crew, "work", nothing);
+    when_crew_starts(t, crew);
+    WAIT_UNTIL(t, is_in_state(t, name.id, "completed"));
+}
+
 /* Two processes, or one that was started again, under the instance id that their user gave them. */
 FF_CONFORMANCE(worker_run, who_has_the_same_name_gets_tasks_of_its_own)
 {

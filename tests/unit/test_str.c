@@ -191,6 +191,21 @@ static void test_str__prints_without_a_terminator(void **state FF_UNUSED)
     assert_int_equal(INT_MAX, ff_str_printf_len((struct ff_str){.ptr = "", .len = SIZE_MAX}));
 }
 
+static void test_str__a_cut_never_splits_a_character(void **state FF_UNUSED)
+{
+    char out[8];
+
+    assert_int_equal(9,
+                     ff_str_print(out, sizeof out, "%s", "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"));
+    assert_string_equal("\xe2\x82\xac\xe2\x82\xac", out);
+    assert_int_equal(7, ff_str_print(out, sizeof out, "x%s", "\xe2\x82\xac\xe2\x82\xac"));
+    assert_string_equal("x\xe2\x82\xac\xe2\x82\xac", out);
+    assert_int_equal(4, ff_str_print(out, sizeof out, "%.2s %s", "\xc3\xa9\xa9", "\xff"));
+    assert_string_equal("\xc3\xa9 ?", out);
+    (void)ff_str_print(out, 1, "%s", "\xe2\x82\xac");
+    assert_string_equal("", out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +216,7 @@ int main(void)
         cmocka_unit_test(test_str__slices_stay_inside),
         cmocka_unit_test(test_str__utf8_is_strict),
         cmocka_unit_test(test_str__utf8_step_gives_one_character),
+        cmocka_unit_test(test_str__a_cut_never_splits_a_character),
         cmocka_unit_test(test_str__nul_and_printable),
         cmocka_unit_test(test_str__numbers_have_one_spelling),
         cmocka_unit_test(test_str__prints_without_a_terminator),
