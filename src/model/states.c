@@ -45,7 +45,9 @@ static const unsigned next[FF_STATE_COUNT] = {
     /* A node's delay counts from creation: its upstreams may be done before it is over. */
     [FF_STATE_INDEX_BLOCKED_FIRST]  = TO(READY_FIRST) | TO(DELAYED_FIRST) | TO(SKIPPED) |
                                       TO_ENDED_FROM_OUTSIDE,
-    [FF_STATE_INDEX_BLOCKED_REPLAY] = TO(READY_REPLAY) | TO(SKIPPED) | TO_ENDED_FROM_OUTSIDE,
+    /* One that was skipped, and has never begun, may still have its delay. */
+    [FF_STATE_INDEX_BLOCKED_REPLAY] = TO(READY_REPLAY) | TO(DELAYED_FIRST) | TO(SKIPPED) |
+                                      TO_ENDED_FROM_OUTSIDE,
     [FF_STATE_INDEX_ACTIVE]         = TO(RECLAIMABLE) | TO_AFTER_LEASE,
     [FF_STATE_INDEX_RECLAIMABLE]    = TO(ACTIVE) | TO_AFTER_LEASE,
     [FF_STATE_INDEX_SUCCESS]        = TO_REPLAY,

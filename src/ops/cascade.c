@@ -187,10 +187,10 @@ struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_exec_id from, str
 /* Its upstreams allow it to run. */
 static void free_node(struct ff_work *work, struct ff_execution *node)
 {
-    ff_state to = FF_STATE_READY_REPLAY;
+    ff_state to = ff_state_when_free(work, node);
 
-    if (node->state == FF_STATE_BLOCKED_FIRST)
-        to = ff_state_when_free(work, node);
+    if (to == FF_STATE_READY_FIRST && node->state == FF_STATE_BLOCKED_REPLAY)
+        to = FF_STATE_READY_REPLAY;
     ff_work_edit(work, node);
     if (to != FF_STATE_DELAYED_FIRST)
         node->delay_until_ms = FF_NULL64;
@@ -325,6 +325,8 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
     else
         ff_flow_count(work, flow, ended_as, -1);
     ff_execution_next_generation(work, execution);
+    if (to == FF_STATE_READY_REPLAY)
+        execution->delay_until_ms = FF_NULL64;
     ff_execution_move(work, execution, to);
     ff_hop_insert(work, execution, FF_HOP_REOPEN,
                   downstream ? FF_REOPEN_DOWNSTREAM : FF_REOPEN_SKIPPED);

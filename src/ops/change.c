@@ -157,7 +157,8 @@ void ff_execution_finish(struct ff_work *work, struct ff_execution *execution, f
         ended = ff_lease_end(work, execution, how);
     }
     ff_work_edit(work, execution);
-    execution->delay_until_ms = FF_NULL64;
+    if (outcome != FF_STATE_SKIPPED) /* it may come back, and is to begin no earlier then */
+        execution->delay_until_ms = FF_NULL64;
     execution->finished_at_ms = ff_record_time(work, execution);
     ff_execution_move(work, execution, outcome);
     if (ended)
@@ -215,13 +216,14 @@ void ff_execution_next_generation(struct ff_work *work, struct ff_execution *exe
 {
     assert(ff_state_is_terminal(execution->state));
     ff_work_edit(work, execution);
+    if (execution->state != FF_STATE_SKIPPED)
+        execution->delay_until_ms = FF_NULL64;
     execution->generation++;
     execution->retry_count = 0;
     execution->reclaim_count = 0;
     execution->attempt_index = execution->attempt_count;
     execution->attempt_spent_ms = 0;
     execution->finished_at_ms = FF_NULL64;
-    execution->delay_until_ms = FF_NULL64;
     execution->deadline_at_ms = next_deadline(work, execution);
     execution->cancel_reason = ff_str_null();
     execution->cancelled_by = ff_str_null();

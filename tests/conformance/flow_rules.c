@@ -53,8 +53,8 @@ FF_CONFORMANCE(flow_rules, a_join_fires_once)
                   "execution.unblocked acquired execution.retry_scheduled");
 }
 
-/* R6: a node's own delay outlives its join. */
-FF_CONFORMANCE(flow_rules, a_delay_is_kept)
+/* a>b, and b is not to begin within the hour. */
+static struct flow given_delayed_node(struct test *t)
 {
     struct ff_flow_request *const r = graph(t, "a b | a>b");
     struct ff_flow_node *const nodes = keep(t, 2 * sizeof *nodes);
@@ -69,9 +69,33 @@ FF_CONFORMANCE(flow_rules, a_delay_is_kept)
     EXPECT_OK(t, when_flow_created(t, r, &made));
     memcpy(flow.id, made.flow_id, sizeof flow.id);
     EXPECT_STATE(t, node_id(t, &flow, "b"), "waiting_children");
+    return flow;
+}
+
+/* R6: a node's own delay outlives its join. */
+FF_CONFORMANCE(flow_rules, a_delay_is_kept)
+{
+    const struct flow flow = given_delayed_node(t);
+
     when_node_completed(t, &flow, "a");
     WAIT_FLOW(t, &flow, "running a:completed b:delayed");
     EXPECT(t, nothing_to_claim(t));
+}
+
+/* Also when the node was skipped meanwhile, and comes back. */
+FF_CONFORMANCE(flow_rules, a_delay_outlives_a_skip)
+{
+    const struct flow flow = given_delayed_node(t);
+
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    when_node_completed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "running a:completed b:delayed");
+    EXPECT(t, nothing_to_claim(t));
+    EXPECT_OK(t, when_cancelled(t, node_id(t, &flow, "b")));
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "b")));
+    EXPECT_STATE(t, node_id(t, &flow, "b"), "waiting"); /* somebody wants it now */
 }
 
 /* F9: many upstreams of one node end at once; each is counted, each once. */
