@@ -325,7 +325,7 @@ static bool member_of(const struct explainer *e, int64_t *ret_partition, struct 
     return true;
 }
 
-/* An end that should have been passed on: normally gone before anybody can look. */
+/* An end or a reopening that should have been passed on: normally gone before anybody can look. */
 static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
 {
     struct ff_in_hops_about in = {.limit = HOPS_SHOWN};
@@ -342,14 +342,16 @@ static ff_status explain_hops(struct explainer *e, struct ff_error *reterr)
         const struct ff_value *const cells = read.cells + i * read.col_count;
         const struct ff_str node = cells[FF_OUT_HOPS_ABOUT_NODE].as.str;
         const int64_t tries = cells[FF_OUT_HOPS_ABOUT_TRIES].as.i64;
+        const char *const what =
+            cells[FF_OUT_HOPS_ABOUT_KIND].as.i64 == FF_HOP_REOPEN ? "reopening" : "end";
 
         if (tries == 0)
-            add(e, "hop", "the end of '" FF_STR_FMT "' is being passed on", FF_STR_ARG(node));
+            add(e, "hop", "the %s of '" FF_STR_FMT "' is being passed on", what, FF_STR_ARG(node));
         else
             add(e, tries >= FF_HOP_TRIES_STUCK ? "hop_stuck" : "hop",
-                "the end of '" FF_STR_FMT "' could not be passed on %" PRId64
+                "the %s of '" FF_STR_FMT "' could not be passed on %" PRId64
                 " times, the next try is at %s",
-                FF_STR_ARG(node), tries,
+                what, FF_STR_ARG(node), tries,
                 when(e, cells[FF_OUT_HOPS_ABOUT_NOT_BEFORE_MS].as.i64, at));
     }
     return FF_OK;
@@ -395,11 +397,10 @@ static ff_status explain_blocked(struct explainer *e, struct ff_error *reterr)
     FF_TRY(ff_exec_id_parse(ff_str_of(e->info->execution_id), &id, reterr));
     FF_TRY(read_join(e, id, &group, reterr));
     if (!group)
-        return explain_hops(e, reterr);
+        return FF_OK;
     FF_TRY(upstreams_with(e, id, open, FF_ARRAY_LEN(open), names, reterr));
     add(e, "dependencies", "it waits for %d of %d: %s",
         (int)(group->total - group->success - group->fail - group->skip), (int)group->total, names);
-    FF_TRY(explain_hops(e, reterr));
     explain_join(e, group);
     return FF_OK;
 }
@@ -430,7 +431,7 @@ static ff_status explain_all(struct explainer *e, struct ff_error *reterr)
         explain_finished(e);
         if (strcmp(info->terminal_outcome, "skipped") == 0)
             FF_TRY(explain_skipped(e, reterr));
-        return explain_hops(e, reterr);
+        return FF_OK;
     }
     if (strcmp(info->lifecycle_phase, "active") == 0)
         explain_active(e);
@@ -460,6 +461,7 @@ ff_status ff_local_explain(struct ff_client *client, const char *execution_id,
     e.arena = &memory->arena;
     e.info = &whole.items[0];
     FF_TRY(explain_all(&e, reterr));
+    FF_TRY(explain_hops(&e, reterr));
     FF_TRY(explain_drains(&e, reterr));
     *ret = (struct ff_explanation){
         .public_state = e.info->public_state,

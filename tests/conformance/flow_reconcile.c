@@ -592,6 +592,51 @@ static void when_put_off_for_good(struct test *t, struct ff_engine *engine,
         ff_job_free(called(t, engine, FF_OP_HOP_POSTPONE, in, sizeof *in));
 }
 
+static bool explains_so(struct test *t, const char *id, const char *code, const char *start)
+{
+    struct ff_explanation why = {0};
+
+    EXPECT_OK(t, ff_explain(t->client, id, &why, &t->err));
+    keep_answer(t, why.memory);
+    for (size_t i = 0; i < why.count; i++)
+        if (strcmp(why.items[i].code, code) == 0)
+            return strncmp(why.items[i].detail, start, strlen(start)) == 0;
+    return false;
+}
+
+/* A reopening is told by the one that runs again, whatever it does meanwhile, and by those below,
+ * whose edges it has yet to take back. */
+FF_CONFORMANCE(flow_reconcile, a_stuck_reopening_is_explained)
+{
+    const struct flow flow = given_flow(t, "a b c d | a>b c>d");
+    struct ff_engine *const engine = given_silence(t);
+    struct ff_postpone_in in = {0};
+    int64_t advanced = 0;
+    struct ff_exec_id id;
+
+    when_node_failed(t, &flow, "a");
+    (void)when_reconciled(t, engine, &advanced);
+    EXPECT_FLOW(t, &flow, "running a:failed b:skipped c:waiting d:waiting_children");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    EXPECT(t, explains_so(t, node_id(t, &flow, "a"), "hop",
+                          "the reopening of 'a' is being passed on"));
+    EXPECT_OK(t, ff_exec_id_parse(ff_str_of(node_id(t, &flow, "a")), &id, &t->err));
+    in.hop = (struct ff_hop_key){id, 1, FF_HOP_REOPEN};
+    when_put_off_for_good(t, engine, &in);
+    EXPECT_FLOW(t, &flow, "running a:waiting b:skipped c:waiting d:waiting_children");
+    EXPECT(t, explains_so(t, node_id(t, &flow, "a"), "hop_stuck",
+                          "the reopening of 'a' could not be passed on"));
+    EXPECT(t, explains_so(t, node_id(t, &flow, "b"), "hop_stuck",
+                          "the reopening of 'a' could not be passed on"));
+    (void)given_node(t, &flow, "a");
+    EXPECT(t, explains(t, node_id(t, &flow, "a"), "hop_stuck"));
+    EXPECT(t, !explains(t, node_id(t, &flow, "d"), "hop_stuck"));
+
+    const struct ff_dispatch_in now = {.hop = in.hop};
+    ff_job_free(called(t, engine, FF_OP_HOP_DISPATCH, &now, sizeof now));
+    EXPECT(t, !explains(t, node_id(t, &flow, "b"), "hop_stuck"));
+}
+
 /* How many wait and are not put off; *ret is the first. */
 static size_t when_found(struct test *t, struct ff_engine *engine, ff_find_what what,
                          struct ff_postpone_in *ret)

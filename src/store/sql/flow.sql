@@ -322,23 +322,23 @@ SELECT e.node
 
 -- name: hops_about
 -- in:   partition_key:i16 execution_id:uuid limit:i64
--- out:  cells node:text tries:i64 not_before_ms:i64
--- note: Ends that have not been passed on: of the execution itself, or of one it waits for. Those
---       that failed most come first.
-WITH w (partition_key, id) AS (
-    SELECT e.partition_key + 0, e.execution_id
+-- out:  cells node:text kind:i64 tries:i64 not_before_ms:i64
+-- note: What has not been passed on: ends and reopenings of the execution itself, ends of those it
+--       waits for, reopenings of all its upstreams. Those that failed most come first.
+WITH w (partition_key, id, outcome) AS (
+    SELECT e.partition_key + 0, e.execution_id, {{code:EDGE_UNRESOLVED}}
       FROM ff_execution e
      WHERE e.partition_key = :partition_key AND e.execution_id = :execution_id
     UNION ALL
-    SELECT x.partition_key + 0, x.execution_id
+    SELECT x.partition_key + 0, x.execution_id, x.outcome
       FROM ff_edge x {{by_index:ff_edge_downstream}}
-     WHERE x.partition_key = :partition_key AND x.downstream_id = :execution_id
-       AND x.outcome = {{code:EDGE_UNRESOLVED}})
-SELECT e.node, o.tries, o.not_before_ms
+     WHERE x.partition_key = :partition_key AND x.downstream_id = :execution_id)
+SELECT e.node, o.kind, o.tries, o.not_before_ms
   FROM w
   JOIN ff_outbox o ON o.partition_key = w.partition_key AND o.execution_id = w.id
                   AND o.dispatched_at_ms IS NULL
   JOIN ff_execution e ON e.partition_key = w.partition_key AND e.execution_id = w.id
+ WHERE w.outcome = {{code:EDGE_UNRESOLVED}} OR o.kind = {{code:HOP_REOPEN}}
  ORDER BY o.tries DESC, e.node
  LIMIT :limit;
 
