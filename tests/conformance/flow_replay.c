@@ -131,6 +131,35 @@ FF_CONFORMANCE(flow_replay, failed_ancestors_of_a_cancelled_node)
     WAIT_FLOW(t, &flow, "failed a:failed b:completed c:skipped d:skipped");
 }
 
+/* The one that may not run again is not the one that was asked for. */
+FF_CONFORMANCE(flow_replay, the_ancestor_at_its_limit_is_named)
+{
+    struct ff_policy_spec once = retry_policy(0, 0);
+    struct ff_submission work = submission();
+    struct ff_flow_request *const r = graph(t, "a b c | a>b b>c");
+    struct ff_flow_node nodes[3];
+    struct ff_flow_made made = {0};
+    struct ff_replay_request again;
+    struct flow flow;
+
+    once.max_replay_count = 0;
+    work.policy = &once;
+    memcpy(nodes, r->nodes, sizeof nodes);
+    nodes[0].work = &work;
+    r->nodes = nodes;
+    EXPECT_OK(t, when_flow_created(t, r, &made));
+    memcpy(flow.id, made.flow_id, sizeof flow.id);
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "failed a:failed b:skipped c:skipped");
+    ff_replay_init(&again);
+    again.execution_id = node_id(t, &flow, "c");
+    again.scope = "failed_ancestors";
+    EXPECT_STATUS(t, FF_REPLAY_LIMIT, ff_replay(t->client, &again, NULL, NULL, &t->err));
+    EXPECT_TEXT(t, "its ancestor 'a' was replayed 0 times, the limit is 0", t->err.message);
+    EXPECT_STATUS(t, FF_REPLAY_LIMIT, when_replayed(t, node_id(t, &flow, "a")));
+    EXPECT_TEXT(t, "replayed 0 times, the limit is 0", t->err.message);
+}
+
 /* ---- what a node is told when it runs again ---- */
 
 static void when_completed_with(struct test *t, const struct flow *flow, const char *node,

@@ -75,15 +75,22 @@ void ff_execution_replay_need(struct ff_work *work, struct ff_replay_in *in)
 
 /* --- may it? --- */
 
-static ff_status check_limit(const struct ff_execution *execution, struct ff_error *reterr)
+/* An ancestor is not the one that was asked for: it is named. */
+static ff_status check_limit(const struct ff_execution *execution, bool is_ancestor,
+                             struct ff_error *reterr)
 {
     struct ff_policy policy;
 
     ff_policy_read(execution->policy, &policy);
-    if (execution->replay_count >= policy.max_replay_count)
-        return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
-                       (int)execution->replay_count, (int)policy.max_replay_count);
-    return FF_OK;
+    if (execution->replay_count < policy.max_replay_count)
+        return FF_OK;
+    if (is_ancestor)
+        return ff_fail(reterr, FF_REPLAY_LIMIT,
+                       "its ancestor '" FF_STR_FMT "' was replayed %d times, the limit is %d",
+                       FF_STR_ARG(execution->node), (int)execution->replay_count,
+                       (int)policy.max_replay_count);
+    return ff_fail(reterr, FF_REPLAY_LIMIT, "replayed %d times, the limit is %d",
+                   (int)execution->replay_count, (int)policy.max_replay_count);
 }
 
 static ff_status may_replay(const struct ff_execution *execution, const struct ff_replay_in *in,
@@ -101,7 +108,7 @@ static ff_status may_replay(const struct ff_execution *execution, const struct f
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
     if (in->has_input && (execution->flags & FF_EXEC_INPUT_PASSED))
         return ff_fail_field(reterr, FF_INVALID, "input", "its input comes from an upstream");
-    return check_limit(execution, reterr);
+    return check_limit(execution, false, reterr);
 }
 
 static struct ff_edge_group *group_of(struct ff_work *work, const struct ff_execution *execution)
@@ -229,7 +236,7 @@ static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in
             in->ancestor_count = 0;
             return FF_AGAIN;
         }
-        FF_TRY(check_limit(execution, reterr));
+        FF_TRY(check_limit(execution, true, reterr));
         FF_TRY(bring_up_to_date(work, flow, execution, &in->ancestors[i].outdated, reterr));
     }
     return FF_OK;
