@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lease_revoke.c -- an operator takes a lease away. Cases L11, L12. */
-#include "support/domain.h"
+#include "support/flows.h"
 
 #include <string.h>
 
@@ -76,6 +76,32 @@ FF_CONFORMANCE(lease_revoke, again_gives_the_first_answer)
     EXPECT_OK(t, when_revoked(t, held.id));
     EXPECT_INT(t, held.epoch, t->answer.epoch);
     EXPECT_EVENTS(t, held.id, "acquired revoked");
+}
+
+/* A flow that lets the held finish lets nobody claim them again: the revoked one is cancelled. */
+FF_CONFORMANCE(lease_revoke, again_in_a_cancelled_flow_gives_the_first_answer)
+{
+    const struct flow flow = given_flow(t, "a b");
+    const struct held held = given_node(t, &flow, "a");
+
+    EXPECT_OK(t, when_flow_cancelled(t, &flow, "cancel_pending"));
+    WAIT_FLOW(t, &flow, "cancelled a:active b:cancelled");
+    EXPECT_OK(t, when_revoked(t, held.id));
+    WAIT_FLOW(t, &flow, "cancelled a:cancelled b:cancelled");
+    t->answer.epoch = 0;
+    EXPECT_OK(t, when_revoked(t, held.id));
+    EXPECT_INT(t, held.epoch, t->answer.epoch);
+    EXPECT_STATUS(t, FF_ALREADY_TERMINAL, when_revoked(t, node_id(t, &flow, "b")));
+}
+
+/* An end that somebody else has made is told. */
+FF_CONFORMANCE(lease_revoke, after_a_cancel_is_refused)
+{
+    const struct held held = given_claimed(t);
+
+    EXPECT_OK(t, when_revoked(t, held.id));
+    EXPECT_OK(t, when_cancelled(t, held.id));
+    EXPECT_STATUS(t, FF_ALREADY_TERMINAL, when_revoked(t, held.id));
 }
 
 FF_CONFORMANCE(lease_revoke, without_a_lease_is_refused)

@@ -3,7 +3,8 @@
  * revoke.c -- execution.revoke: take a lease away from its holder.
  *
  * Back to waiting as a new attempt, without using a retry; the next claimer gets a higher epoch.
- * Revoking again before anybody claimed gives the first answer. Tests: tests/unit/test_ops.c. */
+ * Revoking again before anybody claimed gives the first answer, also if its flow let nobody claim
+ * it again and it was cancelled. Tests: tests/unit/test_ops.c. */
 #include "base/error.h"
 #include "base/macros.h"
 #include "model/events.h"
@@ -28,6 +29,14 @@ static void revoke(struct ff_work *work, struct ff_execution *execution,
     ff_execution_yield_or_cancel(work, execution, FF_STATE_READY_RETRY, &how);
 }
 
+/* By an earlier call, and nothing has happened since. */
+static bool is_revoked(const struct ff_execution *execution)
+{
+    return execution->last_end == FF_END_REVOKED && (execution->state == FF_STATE_READY_RETRY ||
+                                                     (execution->state == FF_STATE_CANCELLED &&
+                                                      (execution->flags & FF_EXEC_NO_NEW_ATTEMPT)));
+}
+
 ff_status ff_execution_revoke_apply(struct ff_work *work, struct ff_revoke_in *in,
                                     struct ff_revoke_out *out, struct ff_error *reterr)
 {
@@ -36,7 +45,7 @@ ff_status ff_execution_revoke_apply(struct ff_work *work, struct ff_revoke_in *i
     FF_TRY(ff_find_execution(work, in->id, &execution, reterr));
     if (ff_state_is_leased(execution->state))
         revoke(work, execution, in);
-    else if (execution->last_end != FF_END_REVOKED || execution->state != FF_STATE_READY_RETRY) {
+    else if (!is_revoked(execution)) {
         if (ff_state_is_terminal(execution->state))
             return ff_fail_terminal(execution, reterr);
         return ff_fail(reterr, FF_NOT_LEASED, "nobody holds a lease, execution is %s",
