@@ -638,6 +638,30 @@ static void test_cascade__a_failing_hop_backs_off_and_stays(void **state)
     assert_int_equal(world_member(&w, flow, "b")->state, FF_STATE_READY_FIRST);
 }
 
+/* What a page has cost is forgotten with it: the next one would be put off for long at once. */
+static void test_cascade__tries_are_of_one_page(void **state)
+{
+    const struct ff_uuid flow = world_given_flow(&w, "a b c | a>b a>c");
+    const struct ff_hop_key a = {world_node(flow, "a"), 0, FF_HOP_COMPLETION};
+    const struct ff_outbox key = ff_hop_row_key(a);
+    struct ff_dispatch_in in = {.hop = a};
+    struct ff_postpone_in put_off = {.hop = a};
+    struct ff_dispatch_out out;
+    struct ff_postpone_out late;
+    const struct ff_outbox *hop;
+
+    (void)state;
+    w.settings.hop_edges = 1;
+    world_end(&w, flow, "a", "ok");
+    assert_int_equal(world_run(&w, FF_OP_HOP_POSTPONE, &put_off, &late), FF_OK);
+    assert_int_equal(world_run(&w, FF_OP_HOP_DISPATCH, &in, &out), FF_OK);
+    assert_true(out.more);
+    hop = world_row(&w, FF_TABLE_OUTBOX, &key);
+    assert_int_equal(hop->tries, 0);
+    assert_int_equal(hop->not_before_ms, 0);
+    world_settle(&w);
+}
+
 static void test_cascade__the_reconciler_leaves_young_hops_alone(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b | a>b");
@@ -713,6 +737,7 @@ int main(void)
         TEST(growing_from_the_ended_counts_at_birth),
         TEST(growing_twice_is_growing_once),
         TEST(a_failing_hop_backs_off_and_stays),
+        TEST(tries_are_of_one_page),
         TEST(the_reconciler_leaves_young_hops_alone),
         TEST(a_flow_is_forgotten_as_a_whole),
     };

@@ -31,6 +31,40 @@ static void test_sibling__the_first_success_cancels_the_rest(void **state)
     assert_string_equal(world_events(&w, world_node(flow, "d"), 0), "execution.unblocked");
 }
 
+/* What a page has cost is forgotten with it: the next one would be put off for long at once. */
+static void test_sibling__tries_are_of_one_page(void **state)
+{
+    const struct ff_uuid flow = world_given_flow(&w, "a b c d:any | a>d b>d c>d");
+    struct ff_find_in find = {.what = FF_FIND_DRAINS, .limit = 10};
+    struct ff_dispatch_in hop = {.hop = {world_node(flow, "a"), 0, FF_HOP_COMPLETION}};
+    struct ff_postpone_in put_off = {.what = FF_FIND_DRAINS};
+    struct ff_group_drain_in in = {0};
+    struct ff_dispatch_out passed;
+    struct ff_postpone_out late;
+    struct ff_find_out found;
+    struct ff_drain_out out;
+    struct ff_drain key;
+    const struct ff_drain *drain;
+
+    (void)state;
+    w.settings.drain_rows = 1;
+    world_end(&w, flow, "a", "ok");
+    assert_int_equal(world_run(&w, FF_OP_HOP_DISPATCH, &hop, &passed), FF_OK);
+    assert_int_equal(world_run(&w, FF_OP_HOP_FIND, &find, &found), FF_OK);
+    assert_int_equal(found.count, 1);
+    put_off.drain = in.drain = found.drains[0];
+    key = (struct ff_drain){.partition_key = in.drain.id.partition,
+                            .execution_id = in.drain.id.uuid,
+                            .decision = in.drain.decision};
+    assert_int_equal(world_run(&w, FF_OP_HOP_POSTPONE, &put_off, &late), FF_OK);
+    assert_int_equal(world_run(&w, FF_OP_GROUP_DRAIN, &in, &out), FF_OK);
+    assert_true(out.more);
+    drain = world_row(&w, FF_TABLE_DRAIN, &key);
+    assert_int_equal(drain->tries, 0);
+    assert_int_equal(drain->not_before_ms, 0);
+    world_settle(&w);
+}
+
 static void test_sibling__let_run_lets_run(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d:2! | a>d b>d c>d");
@@ -229,6 +263,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_sibling__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_first_success_cancels_the_rest),
+        TEST(tries_are_of_one_page),
         TEST(let_run_lets_run),
         TEST(an_impossible_quorum_cancels_the_rest),
         TEST(a_sibling_that_others_need_is_spared),

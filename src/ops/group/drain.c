@@ -155,6 +155,8 @@ ff_status ff_group_drain_apply(struct ff_work *work, struct ff_group_drain_in *i
     }
     ff_work_edit(work, drain);
     drain->edge_cursor = in->upstreams[in->count - 1];
+    drain->tries = 0; /* of this page; the next one has its own */
+    drain->not_before_ms = 0;
     out->more = true;
     return FF_OK;
 }

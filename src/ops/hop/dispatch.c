@@ -508,6 +508,8 @@ static ff_status advance(struct ff_work *work, struct ff_dispatch_in *in, struct
         hop->dispatched_at_ms = ff_max_i64(work->now_ms, hop->created_at_ms);
     else
         hop->edge_cursor = in->page_end;
+    hop->tries = 0; /* of this page; the next one has its own */
+    hop->not_before_ms = 0;
     out->more = !in->last_page || hop->kind != in->hop.kind;
     return FF_OK;
 }
