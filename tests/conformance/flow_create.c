@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "base/uuid.h"
+#include "model/ids.h"
+
 /* D01 */
 FF_CONFORMANCE(flow_create, everything_comes_back)
 {
@@ -131,6 +135,29 @@ FF_CONFORMANCE(flow_create, the_same_again_is_the_same)
     other->flow_id = first.flow_id;
     EXPECT_REFUSED(t, FF_KEY_REUSED, "flow_id", when_flow_created(t, other, NULL));
     EXPECT_ROWS(t, 2);
+}
+
+/* Somebody has submitted work under the id that a node of ours would get: no try would change it.
+ */
+FF_CONFORMANCE(flow_create, the_id_of_a_node_is_taken)
+{
+    static const char id[] = "01890000-0000-7000-8000-000000000002";
+    struct ff_flow_request *const r = graph(t, "a b | a>b");
+    struct ff_submission s = submission();
+    struct ff_exec_id member;
+    struct ff_uuid flow_id;
+    char text[FF_ID_TEXT_BYTES];
+
+    EXPECT(t, ff_uuid_parse(ff_str_of(id), &flow_id));
+    EXPECT_OK(t, ff_member_id(flow_id, FF_STR("b"), &member, &t->err));
+    ff_exec_id_text(member, text);
+    s.execution_id = text;
+    (void)given(t, &s);
+    r->flow_id = id;
+    EXPECT_REFUSED(t, FF_CONFLICT, "nodes[1]", when_flow_created(t, r, NULL));
+    EXPECT(t, strstr(t->err.message, "'b'"));
+    r->flow_id = "01890000-0000-7000-8000-000000000003";
+    EXPECT_OK(t, when_flow_created(t, r, NULL));
 }
 
 FF_CONFORMANCE(flow_create, an_own_id_is_taken_once)

@@ -4,7 +4,10 @@
  *
  * Keys live in ff_dedup: "f:<idempotency key>" per namespace, "g:<uuid>" for ids the caller made
  * itself, under the empty namespace. A node with incoming edges is born blocked; nothing else ever
- * makes a node wait, so none can start too early. Tests: tests/unit/test_cascade.c. */
+ * makes a node wait, so none can start too early. With an id of the caller's the ids of its nodes
+ * may be taken by executions that are no members: they are looked for.
+ * Tests: tests/unit/test_cascade.c, tests/conformance/flow_create.c. */
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/limits.h"
@@ -18,6 +21,8 @@
 #include "ops/task.h"
 
 #include "base/banned.h"
+
+#define FIELD_BYTES 48
 
 void ff_flow_create_need(struct ff_work *work, struct ff_flow_create_in *in)
 {
@@ -39,8 +44,11 @@ void ff_flow_create_need(struct ff_work *work, struct ff_flow_create_in *in)
 
         ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_READ);
     }
-    for (size_t i = 0; i < in->graph.shape.node_count; i++)
+    for (size_t i = 0; i < in->graph.shape.node_count; i++) {
+        if (in->own_id)
+            ff_work_read_execution(work, in->graph.nodes[i].submit.id);
         ff_birth_need(work, &in->graph.nodes[i].submit);
+    }
 }
 
 static struct ff_str hash_of(const struct ff_flow_create_in *in)
@@ -80,6 +88,24 @@ static ff_status duplicate(struct ff_work *work, struct ff_flow_create_in *in,
     }
     *out = (struct ff_flow_create_out){.revision = flow ? flow->revision : FF_NULL64};
     return answer_ids(work, in, row->execution_id, out, reterr);
+}
+
+/* The ids of nodes come from that of the flow and their names; whoever knows both may have
+ * submitted an execution of his own under one of them. */
+static ff_status check_members(struct ff_work *work, const struct ff_flow_create_in *in,
+                               struct ff_error *reterr)
+{
+    char field[FIELD_BYTES];
+
+    for (size_t i = 0; i < in->graph.shape.node_count; i++) {
+        if (!ff_work_execution(work, in->graph.nodes[i].submit.id))
+            continue;
+        (void)snprintf(field, sizeof field, "nodes[%zu]", i);
+        return ff_fail_field(reterr, FF_CONFLICT, field,
+                             "the id of node '" FF_STR_FMT "' is taken by another execution",
+                             FF_STR_ARG(in->graph.shape.nodes[i].name));
+    }
+    return FF_OK;
 }
 
 static void take_key(struct ff_work *work, const struct ff_flow_create_in *in,
@@ -153,6 +179,7 @@ ff_status ff_flow_create_apply(struct ff_work *work, struct ff_flow_create_in *i
         if (there || ff_is_leaving(work, FF_TABLE_FLOW, &flow_key))
             return ff_fail_field(reterr, FF_CONFLICT, "flow_id",
                                  "an older flow of this id is being removed");
+        FF_TRY(check_members(work, in, reterr));
     }
     if (!ff_str_is_null(in->idempotency_key))
         take_key(work, in, &by_key, key_row);
