@@ -92,6 +92,59 @@ FF_CONFORMANCE(flow_create, what_cannot_run_is_refused_by_name)
     EXPECT_NO_ROWS(t);
 }
 
+/* Makes or cancels a flow with `text` in one of its fields. */
+static ff_status when_said(struct test *t, const char *field, const char *text)
+{
+    struct ff_flow_request *const r = graph(t, "a b | a>b");
+    struct ff_submission work = submission();
+    struct ff_flow_cancelled cancelled = {0};
+    struct ff_flow_node nodes[3];
+    struct flow flow;
+    ff_status status;
+
+    memcpy(nodes, r->nodes, 2 * sizeof nodes[0]);
+    nodes[2] = (struct ff_flow_node){.name = "c", .work = &work};
+    r->nodes = nodes;
+    r->node_count = 3;
+    if (strcmp(field, "reason") == 0) {
+        flow = given_flow(t, "a b | a>b");
+        status = ff_flow_cancel(t->client, flow.id, text, "cancel_all", &cancelled, &t->err);
+        keep_answer(t, cancelled.memory);
+        return status;
+    }
+    if (strcmp(field, "kind") == 0)
+        r->kind = text;
+    else if (strcmp(field, "namespace") == 0)
+        r->ns = text;
+    else if (strcmp(field, "idempotency_key") == 0)
+        r->idempotency_key = text;
+    else if (strcmp(field, "nodes[2].name") == 0)
+        nodes[2].name = text;
+    else
+        work.kind = text;
+    return when_flow_created(t, r, NULL);
+}
+
+FF_CONFORMANCE(flow_create, texts_have_limits)
+{
+    static const struct {
+        const char *field;
+        size_t bytes_max;
+    } cases[] = {
+        {"kind", 128},          {"namespace", 128},     {"idempotency_key", 255},
+        {"nodes[2].name", 128}, {"nodes[2].kind", 128}, {"reason", 1024},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const size_t limit = cases[i].bytes_max;
+
+        EXPECT_OK(t, when_said(t, cases[i].field, text_of(t, limit - 1, 'x')));
+        EXPECT_OK(t, when_said(t, cases[i].field, text_of(t, limit, 'x')));
+        EXPECT_REFUSED(t, FF_TOO_LARGE, cases[i].field,
+                       when_said(t, cases[i].field, text_of(t, limit + 1, 'x')));
+    }
+}
+
 FF_CONFORMANCE(flow_create, a_bad_field_is_named_with_its_node)
 {
     struct ff_flow_request *const r = graph(t, "a b | a>b");
