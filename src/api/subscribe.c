@@ -42,6 +42,7 @@ ff_status ff_reading_init(struct ff_reading *reading, struct ff_client *client,
     pthread_mutex_init(&reading->lock, NULL);
     ff_wait_init(&reading->changed);
     reading->is_ready = false;
+    reading->follow = NULL; /* for the case that there is no memory for one */
     in->ready = reading_ready;
     in->ctx = reading;
     status = ff_follow_new(client->engine, in, &reading->follow, reterr);
