@@ -10,7 +10,11 @@
 
 #include "store/postgres/postgres-int.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #include "base/banned.h"
 
@@ -244,6 +248,38 @@ static void test_url__nonsense_is_refused_without_its_password(void **state)
     }
 }
 
+static int allocations_left;
+
+static void *failing_malloc(size_t bytes)
+{
+    return allocations_left-- <= 0 ? NULL : malloc(bytes);
+}
+
+/* However full the first chunk of memory is when the second one is asked for, and refused. */
+static void test_url__without_memory_it_is_said_so(void **state)
+{
+    const struct ff_alloc_hooks hooks = {failing_malloc, calloc, realloc, free};
+    char url[4096];
+
+    (void)state;
+    for (int len = 1; len < 1020; len++)
+        for (int left = 0; left < 4; left++) {
+            struct ff_pg_config config;
+            ff_status status;
+
+            (void)snprintf(url, sizeof url,
+                           "postgres://h/d?sslcert=%01000d&sslkey=%01000d&sslrootcert=%0900d"
+                           "&sslcrl=%0*d&krbsrvname=a&gsslib=a&target_session_attrs=any",
+                           0, 0, 0, len, 0);
+            allocations_left = left;
+            ff_alloc_set_hooks(&hooks);
+            status = ff_pg_config_init(&config, url, NULL);
+            ff_alloc_set_hooks(NULL);
+            assert_true(status == FF_NO_MEMORY || (status == FF_OK && left > 0));
+            ff_pg_config_done(&config);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_sqlstate__classes),
         cmocka_unit_test(test_url__our_parameters_are_taken_out),
         cmocka_unit_test(test_url__behind_a_pooler_there_are_no_options),
+        cmocka_unit_test(test_url__without_memory_it_is_said_so),
         cmocka_unit_test(test_url__nonsense_is_refused_without_its_password),
     };
 

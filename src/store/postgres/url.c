@@ -113,10 +113,15 @@ static const char **find(struct ff_pg_config *config, const char *keyword)
 
 static void add_parsed(struct ff_pg_config *config, const PQconninfoOption *options)
 {
-    for (; options->keyword; options++)
-        if (options->val && options->val[0])
-            *find(config, ff_arena_str(&config->arena, ff_str_of(options->keyword)).ptr) =
-                ff_arena_str(&config->arena, ff_str_of(options->val)).ptr;
+    for (; options->keyword && !config->arena.failed; options++)
+        if (options->val && options->val[0]) {
+            const char *const keyword =
+                ff_arena_str(&config->arena, ff_str_of(options->keyword)).ptr;
+            const char *const value = ff_arena_str(&config->arena, ff_str_of(options->val)).ptr;
+
+            if (keyword)
+                *find(config, keyword) = value;
+        }
 }
 
 static int64_t hosts_of(struct ff_pg_config *config)
