@@ -346,6 +346,11 @@ size_t ff_arena_used(const struct ff_arena *arena)
     return arena->used_bytes;
 }
 
+void ff_arena_fail(struct ff_arena *arena)
+{
+    (void)fail(arena);
+}
+
 ff_status ff_arena_check(const struct ff_arena *arena, struct ff_error *reterr)
 {
     if (arena->failed)

@@ -72,6 +72,9 @@ struct ff_str ff_arena_printf(struct ff_arena *arena, const char *fmt, ...) FF_P
 /* Bytes handed out since init or reset, rounding included. */
 size_t ff_arena_used(const struct ff_arena *arena);
 
+/* As if it had been asked for what there is not: somebody who works for its owner has no memory. */
+void ff_arena_fail(struct ff_arena *arena);
+
 /* FF_NO_MEMORY with a message if anything failed since init or reset. */
 FF_MUST_CHECK ff_status ff_arena_check(const struct ff_arena *arena, struct ff_error *reterr);
 

@@ -34,7 +34,8 @@ typedef enum ff_called {
     FF_CALLED_HELD,    /* nothing applied: waited in vain for what somebody else holds */
     FF_CALLED_LOST,    /* nothing applied: the connection is gone */
     FF_CALLED_STOP,    /* nothing applied: the store cannot serve now (full, read-only, away) */
-    FF_CALLED_OP,      /* nothing applied: something in this batch is not to the store's taste */
+    FF_CALLED_OP,      /* nothing applied: something in this batch is not to the store's taste;
+                          or, if its arena has failed, there was no memory */
     FF_CALLED_UNKNOWN, /* SAVE only: the commit was sent and its answer never came */
 } ff_called;
 

@@ -170,20 +170,33 @@ void ff_pg_link_begin(struct ff_pg_link *link)
         link->lost = true;
 }
 
+/* Nothing is sent whose step could not be kept, least of all a COMMIT. */
+static bool has_room(struct ff_pg_link *link, size_t count)
+{
+    const size_t cap = link->step_cap ? link->step_cap * 2 : 64;
+    struct ff_pg_step *steps;
+
+    if (link->step_cap - link->step_count >= count)
+        return true;
+    steps = ff_realloc(link->steps, cap * sizeof *steps);
+    if (!steps)
+        return false;
+    link->steps = steps;
+    link->step_cap = cap;
+    return true;
+}
+
 static void push_step(struct ff_pg_link *link, struct ff_pg_step step)
 {
-    if (link->step_count == link->step_cap) {
-        const size_t cap = link->step_cap ? link->step_cap * 2 : 64;
-        struct ff_pg_step *const steps = ff_realloc(link->steps, cap * sizeof *steps);
-
-        if (!steps) {
-            link->lost = true;
-            return;
-        }
-        link->steps = steps;
-        link->step_cap = cap;
-    }
     link->steps[link->step_count++] = step;
+}
+
+/* The pipeline ends in front of this step. */
+static void no_memory(struct ff_pg_link *link, const struct ff_pg_step *step)
+{
+    link->failure.no_memory |= !link->failure.failed;
+    ff_pg_link_fail(link, step, FF_CALLED_OP, "out of memory");
+    link->lost = true;
 }
 
 void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
@@ -197,9 +210,9 @@ void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
     if (link->lost)
         return;
     params = params ? params : &none;
-    if (params->arena && params->arena->failed) {
-        ff_pg_link_fail(link, &step, FF_CALLED_OP, "out of memory for the parameters");
-        link->lost = true;
+    /* For its Parse, itself, and the sync: behind a COMMIT that must not fail. */
+    if ((params->arena && params->arena->failed) || !has_room(link, 3)) {
+        no_memory(link, &step);
         return;
     }
     (void)snprintf(name, sizeof name, "ff%d", step.statement);
@@ -226,9 +239,17 @@ void ff_pg_link_send(struct ff_pg_link *link, struct ff_pg_step step,
 
 void ff_pg_link_sync(struct ff_pg_link *link)
 {
-    if (!link->lost && !PQpipelineSync(link->conn))
+    const struct ff_pg_step step = {.kind = FF_PG_STEP_SYNC};
+
+    if (link->lost)
+        return;
+    if (!has_room(link, 1)) { /* nothing has been sent */
+        no_memory(link, &step);
+        return;
+    }
+    if (!PQpipelineSync(link->conn))
         link->lost = true;
-    push_step(link, (struct ff_pg_step){FF_PG_STEP_SYNC, 0, 0, NULL});
+    push_step(link, step);
     link->unflushed = true;
 }
 

@@ -143,7 +143,8 @@ struct ff_pg_step {
 /* The first error of a pipeline. */
 struct ff_pg_failure {
     bool failed;
-    bool fatal; /* the server ended the session */
+    bool fatal;     /* the server ended the session */
+    bool no_memory; /* it is ours that there was none of */
     ff_pg_step_kind step;
     ff_called outcome;
     char sqlstate[8];

@@ -71,6 +71,17 @@ static void end(struct ff_pg_session *s, ff_called outcome, const char *sqlstate
     (void)ff_fail(&s->call->error, statuses[outcome], "%s", message);
 }
 
+/* Who owns the arena of the call asks it why it failed. */
+static void tell_no_memory(struct ff_call *call)
+{
+    const bool reads = call->kind == FF_CALL_READ;
+
+    for (struct ff_read *read = reads ? call->read : NULL; read; read = read->next)
+        ff_arena_fail(read->arena);
+    if (!reads && call->rows)
+        ff_arena_fail(call->rows->arena);
+}
+
 static void end_failed(struct ff_pg_session *s)
 {
     const struct ff_pg_failure failure = s->link.failure;
@@ -82,6 +93,8 @@ static void end_failed(struct ff_pg_session *s)
         s->round = FF_PG_ROUND_CONFIRM;
         return;
     }
+    if (failure.no_memory)
+        tell_no_memory(s->call);
     end(s, failure.outcome, failure.sqlstate, failure.message);
 }
 
@@ -147,11 +160,12 @@ static void save_over(struct ff_pg_session *s)
 
 static void round_over(struct ff_pg_session *s)
 {
+    const struct ff_pg_step load = {.kind = FF_PG_STEP_DONE};
     struct ff_call *const call = s->call;
 
     if (call->kind == FF_CALL_LOAD || call->kind == FF_CALL_MORE || call->kind == FF_CALL_PEEK)
         if (call->rows->arena->failed)
-            ff_pg_link_fail(&s->link, &s->link.steps[0], FF_CALLED_OP, "batch memory is exhausted");
+            ff_pg_link_fail(&s->link, &load, FF_CALLED_OP, "batch memory is exhausted");
     if (s->link.lost || s->link.failure.failed) {
         round_failed(s);
         return;
