@@ -20,6 +20,9 @@
 #define TIMEOUT_MS 60000
 #define N_MAX      2000
 #define CROWD      240
+#define FAR_STEP   5 /* in a short run through a server, behind the first */
+#define ANEW_STEP  7 /* in one with an engine per act, which asks for about eleven ... */
+#define ANEW_EACH  3 /* ... and of so many scenarios one */
 
 /* ---- calls on an engine that runs ---- */
 
@@ -48,6 +51,8 @@ static void open_quiet(struct test *t)
 
 /* NULL: the acts call the engine itself. */
 static struct served *through;
+/* Every act has an engine of its own: sessions keep what they have asked for once. */
+static bool anew;
 
 static ff_status act(struct test *t, const struct scenario *scenario, struct stage *stage)
 {
@@ -105,6 +110,7 @@ static void check_truth(struct test *t, const struct scenario *scenario, long lo
 static bool run_once(struct test *t, const struct scenario *scenario, long long n, bool all_after,
                      const struct clean *clean)
 {
+    struct ff_client *const own = t->client;
     struct stage stage;
     ff_status status;
     const char *now;
@@ -112,9 +118,15 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
 
     stage_init(&stage);
     scenario->given(t, &stage);
+    if (anew)
+        open_quiet(t);
     heap_arm(n, all_after);
     status = act(t, scenario, &stage);
     heap_disarm();
+    if (anew) {
+        close_client(t, &t->client);
+        t->client = own;
+    }
     now = dump_of(t, stage.ns);
     check_truth(t, scenario, n, clean, status, now);
     applied = strcmp(now, clean->before) != 0 && !(scenario->flags & MANY);
@@ -130,6 +142,19 @@ static bool run_once(struct test *t, const struct scenario *scenario, long long 
     return heap_failed();
 }
 
+static long long step_behind(long long n)
+{
+    if (is_full_run() || (!anew && (!through || n < 8)))
+        return 1;
+    return anew ? ANEW_STEP : FAR_STEP;
+}
+
+/* In a short run every scenario begins with another one. */
+static long long first_of(const struct scenario *scenario)
+{
+    return anew && !is_full_run() ? 1 + (scenario - scenarios) % ANEW_STEP : 1;
+}
+
 static void sweep_scenario(struct test *t, void *ctx, const struct scenario *scenario)
 {
     size_t *const sites = ctx;
@@ -141,8 +166,8 @@ static void sweep_scenario(struct test *t, void *ctx, const struct scenario *sce
                                 scenario->undone ? clean_state(t, scenario, 2) : NULL};
 
     for (int all_after = 0; all_after < 2; all_after++)
-        for (long long n = 1; n < N_MAX && run_once(t, scenario, n, all_after, &clean);
-             n += !through || n < 8 || is_full_run() ? 1 : 5)
+        for (long long n = first_of(scenario);
+             n < N_MAX && run_once(t, scenario, n, all_after, &clean); n += step_behind(n))
             (*sites)++;
     expect_sound(t, t->client);
 }
@@ -187,12 +212,40 @@ static void every_call(struct test *t)
     size_t sites = 0;
 
     publics_begin(t);
-    each_scenario(t, 0, sweep_scenario, &sites);
+    each_scenario(t, NULL, sweep_scenario, &sites);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     sweep_calls(t, NULL, &sites);
     sweep_worker(t, &sites);
     (void)printf("# %zu scenarios, %zu failed allocations\n", scenario_count, sites);
     publics_expect(t, exceptions, FF_ARRAY_LEN(exceptions), LOCAL);
+}
+
+static bool is_in_short_run(const struct scenario *scenario)
+{
+    return is_full_run() || (!(scenario->flags & TIMER) && (scenario - scenarios) % ANEW_EACH == 0);
+}
+
+static void sweep_on_postgres(struct test *t, void *ctx, const struct scenario *scenario)
+{
+    if (is_full_run()) {
+        sweep_scenario(t, ctx, scenario);
+        close_client(t, &t->client);
+    }
+    anew = true;
+    if (!(scenario->flags & TIMER)) /* while it waits it asks again and again, for the same */
+        sweep_scenario(t, ctx, scenario);
+    anew = false;
+}
+
+/* The worker's calls are the same with any client. */
+static void every_call_on_postgres(struct test *t)
+{
+    size_t sites = 0;
+
+    each_scenario(t, is_in_short_run, sweep_on_postgres, &sites);
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    sweep_calls(t, NULL, &sites);
+    (void)printf("# %zu scenarios, %zu failed allocations\n", scenario_count, sites);
 }
 
 /* Those that a server does not let others do are told by their answer. */
@@ -220,7 +273,7 @@ static void every_call_through_a_server(struct test *t)
     size_t sites = 0;
 
     publics_begin(t);
-    each_scenario(t, 0, sweep_served, &sites);
+    each_scenario(t, NULL, sweep_served, &sites);
     EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
     serve(t, &served);
     sweep_calls(t, &served, &sites);
@@ -431,10 +484,14 @@ static void log_reading(struct test *t)
 
 const struct plain_case alloc_cases[] = {
     {"alloc/every_call", TEST_STORE_MEMORY, every_call, false},
+    {"alloc/every_call_on_postgres", TEST_STORE_POSTGRES, every_call_on_postgres, false},
     {"alloc/every_call_through_a_server", TEST_STORE_MEMORY, every_call_through_a_server, false},
     {"alloc/crowds_are_halved", TEST_STORE_MEMORY, crowds, false},
     {"alloc/reading_the_log", TEST_STORE_FILE, log_reading, true},
     {"alloc/from_opening_to_closing", TEST_STORE_FILE, opening, false},
+    {"alloc/crowds_are_halved_on_postgres", TEST_STORE_POSTGRES, crowds, true},
+    {"alloc/reading_the_log_on_postgres", TEST_STORE_POSTGRES, log_reading, true},
+    {"alloc/from_opening_to_closing_on_postgres", TEST_STORE_POSTGRES, opening, true},
     {"alloc/bulk_through_a_server", TEST_STORE_HTTP, remote_bulk, false},
     {0},
 };

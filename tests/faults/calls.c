@@ -261,6 +261,7 @@ static bool refuse(struct test *t, const struct call *call, const struct ground 
 
 void sweep_calls(struct test *t, const struct served *served, size_t *sites)
 {
+    const bool slow = served || t->store->kind == TEST_STORE_POSTGRES;
     struct ff_client *const own = t->client;
     struct ground g = {.url = served ? served->url : t->url};
 
@@ -272,7 +273,7 @@ void sweep_calls(struct test *t, const struct served *served, size_t *sites)
         for (int all_after = 0; all_after < 2; all_after++)
             for (long long n = 1;
                  n < N_MAX && !(served && calls[i].local) && refuse(t, &calls[i], &g, n, all_after);
-                 n += !served || n < 8 || is_full_run() ? 1 : STEP)
+                 n += !slow || n < 8 || is_full_run() ? 1 : STEP)
                 (*sites)++;
     heap_only_mine(false);
     t->client = own;

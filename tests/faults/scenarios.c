@@ -24,7 +24,7 @@ void stage_init(struct stage *s)
     (void)snprintf(s->ns, sizeof s->ns, "s%u", ++number);
 }
 
-void each_scenario(struct test *t, unsigned flags,
+void each_scenario(struct test *t, bool (*wanted)(const struct scenario *scenario),
                    void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
                    void *ctx)
 {
@@ -33,7 +33,7 @@ void each_scenario(struct test *t, unsigned flags,
     for (size_t i = 0; i < scenario_count; i++) {
         struct test_store *const own = keep(t, sizeof *own);
 
-        if ((scenarios[i].flags & flags) != flags)
+        if (wanted && !wanted(&scenarios[i]))
             continue;
         if (!test_store_new(shared->kind, own, t->why, sizeof t->why))
             FAIL(t, "no store for '%s'", scenarios[i].name);

@@ -51,9 +51,9 @@ void sweep_own_reads(struct test *t, struct ff_fault_counts *total);
 void expect_coverage(struct test *t, const struct ff_fault_counts *total);
 
 void stage_init(struct stage *s);
-/* Calls `run` for all of them, each on a store of its own that `run` opens as t->client: dumps and
- * audits take longer the more there is. */
-void each_scenario(struct test *t, unsigned flags,
+/* Calls `run` for all that are wanted (NULL: all), each on a store of its own that `run` opens as
+ * t->client: dumps and audits take longer the more there is. */
+void each_scenario(struct test *t, bool (*wanted)(const struct scenario *scenario),
                    void (*run)(struct test *t, void *ctx, const struct scenario *scenario),
                    void *ctx);
 
