@@ -43,7 +43,7 @@ void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_ou
     }
 }
 
-ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
+ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated, struct ff_uuid but,
                             struct ff_error *reterr)
 {
     if (outdated->known)
@@ -56,10 +56,13 @@ ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
     outdated->upstreams =
         ff_arena_array(work->arena, outdated->scan->row_count + 1, sizeof *outdated->upstreams);
     FF_TRY(ff_arena_check(work->arena, reterr));
-    for (size_t i = 0; i < outdated->scan->row_count; i++)
-        outdated->upstreams[i] =
-            ((const struct ff_execution *)outdated->scan->rows[i])->execution_id;
-    outdated->count = outdated->scan->row_count;
+    outdated->count = 0;
+    for (size_t i = 0; i < outdated->scan->row_count; i++) {
+        const struct ff_execution *const upstream = outdated->scan->rows[i];
+
+        if (!ff_uuid_eq(upstream->execution_id, but))
+            outdated->upstreams[outdated->count++] = upstream->execution_id;
+    }
     outdated->known = true;
     return outdated->count ? FF_AGAIN : FF_OK;
 }

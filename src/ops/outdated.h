@@ -20,9 +20,10 @@ struct ff_outdated {
 };
 
 void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_outdated *outdated);
-/* FF_AGAIN: there are some, and they must be held first. */
+/* FF_AGAIN: there are some, and they must be held first. `but` is an upstream whose edge the caller
+ * moves by itself, or zero: it need not be held, and somebody may want to claim it. */
 FF_MUST_CHECK ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
-                                          struct ff_error *reterr);
+                                          struct ff_uuid but, struct ff_error *reterr);
 /* The join of `node`, held as its flow is, is decided anew if anything has changed. */
 void ff_outdated_update(struct ff_work *work, const struct ff_flow *flow,
                         const struct ff_execution *node, struct ff_edge_group *group,

@@ -287,7 +287,8 @@ answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
         return FLOW_ENDED;
     if (judge_anew(m, node) == IMPOSSIBLE && !ancestors)
         return DEPENDENCIES;
-    count_anew(m, node);
+    if (!ancestors || m->nodes[node].join != IMPOSSIBLE)
+        count_anew(m, node);
     if (m->nodes[node].join == IMPOSSIBLE)
         return replay_guilty(m, node, downstream);
     m->nodes[node].replays++;

@@ -212,7 +212,7 @@ static ff_status bring_up_to_date(struct ff_work *work, const struct ff_flow *fl
                                   const struct ff_execution *execution,
                                   struct ff_outdated *outdated, struct ff_error *reterr)
 {
-    FF_TRY(ff_outdated_learn(work, outdated, reterr));
+    FF_TRY(ff_outdated_learn(work, outdated, (struct ff_uuid){0}, reterr));
     ff_outdated_update(work, flow, execution, group_of(work, execution), outdated);
     return FF_OK;
 }
@@ -274,7 +274,9 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
     FF_TRY(ff_find_flow(work, in->flow_id, &flow, reterr));
     if (flow->state == FF_FLOW_CANCELLED)
         return ff_fail(reterr, FF_FLOW_TERMINAL, "its flow was cancelled");
-    FF_TRY(bring_up_to_date(work, flow, execution, &in->outdated, reterr));
+    /* Ancestors that run again already will bring it back; asked twice, it comes back once. */
+    if (!in->failed_ancestors || !is_impossible(work, execution))
+        FF_TRY(bring_up_to_date(work, flow, execution, &in->outdated, reterr));
     if (is_impossible(work, execution)) {
         if (!in->wants_blame) {
             in->wants_blame = true;

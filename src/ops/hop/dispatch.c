@@ -436,7 +436,7 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
             again = true;
             continue;
         }
-        learned = ff_outdated_learn(work, &in->outdated[i], reterr);
+        learned = ff_outdated_learn(work, &in->outdated[i], in->hop.id.uuid, reterr);
         again = again || learned == FF_AGAIN;
         if (learned == FF_AGAIN)
             continue;
