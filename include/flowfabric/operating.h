@@ -77,7 +77,7 @@ struct ff_findings {
     size_t count;   /* 0: the store is sound */
     struct ff_finding *items;
 };
-/* Read-only, safe on a live system. */
+/* Read-only, safe on a live system. Of a check that has more than 100 the 101st says so. */
 FF_API FF_MUST_CHECK ff_status ff_fsck(struct ff_client *client, struct ff_findings *ret,
                                        struct ff_error *reterr);
 

@@ -329,9 +329,13 @@ static json_t *finding(const void *item)
 json_t *ff_json_findings(const struct ff_findings *findings)
 {
     struct ff_json_maker made = ff_json_make();
+    bool more = false;
 
+    for (size_t i = 0; i < findings->count; i++)
+        more |= !strcmp(findings->items[i].detail, FF_FINDING_MORE);
     ff_json_put_i64(&made, "checks", findings->checks);
     ff_json_put(&made, "findings", FF_JSON_ARRAY(findings->items, findings->count, finding));
+    ff_json_put_bool(&made, "more", more);
     return ff_json_made(&made);
 }
 

@@ -80,6 +80,8 @@ json_t *ff_json_explanation(const struct ff_explanation *explanation);
 json_t *ff_json_lanes(const struct ff_lane_list *list);
 json_t *ff_json_workers(const struct ff_worker_list *list);
 json_t *ff_json_scanners(const struct ff_scanner_list *list);
+/* The detail of a finding that stands for all that are not told. */
+#define FF_FINDING_MORE "there are more than 100 of these, the others are not told"
 json_t *ff_json_findings(const struct ff_findings *findings);
 json_t *ff_json_flow_made(const struct ff_flow_made *flow);
 json_t *ff_json_flow_info(const struct ff_flow_info *info);

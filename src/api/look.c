@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "api/json.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/macros.h"
@@ -19,8 +20,7 @@
 
 #include "base/banned.h"
 
-#define FINDINGS_PER_CHECK 100
-#define LOOPS_MAX          32
+#define LOOPS_MAX 32
 
 static ff_status memory_of(struct ff_memory **ret, struct ff_error *reterr)
 {
@@ -220,7 +220,7 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
                            struct ff_error *reterr)
 {
     const struct ff_sql_block *const block = &ff_sql_blocks[audit->block];
-    const struct ff_value limit = {.type = FF_VALUE_I64, .as.i64 = FINDINGS_PER_CHECK};
+    const struct ff_value limit = {.type = FF_VALUE_I64, .as.i64 = FF_FINDINGS_MAX + 1};
     struct ff_finding *items = NULL;
     struct ff_read read;
 
@@ -233,6 +233,9 @@ static ff_status audit_one(struct ff_client *client, const struct ff_sql_audit *
     FF_TRY(add_findings(arena, found, read.row_count, &items, reterr));
     for (size_t i = 0; i < read.row_count; i++)
         finding(arena, audit, read.cells + i * read.col_count, &items[i]);
+    if (read.row_count > FF_FINDINGS_MAX) /* the last one stands for all that are left */
+        items[FF_FINDINGS_MAX] =
+            (struct ff_finding){.check = items[0].check, .detail = FF_FINDING_MORE};
     return ff_arena_check(arena, reterr);
 }
 

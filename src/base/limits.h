@@ -48,6 +48,7 @@
 #define FF_LIST_MAX             1000
 #define FF_LIST_DEFAULT         50
 #define FF_FILTER_MAX           10000 /* cancel and replay by filter */
+#define FF_FINDINGS_MAX         100   /* of one check of an audit, and that there are more */
 #define FF_FLOW_NODES_MAX       10000
 #define FF_FLOW_EDGES_MAX       50000
 #define FF_FLOW_NODES_CEILING   20000 /* the two may be raised so far */

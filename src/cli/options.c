@@ -142,8 +142,9 @@ const struct ff_verb ff_verbs[] = {
      "--kind and --capability may be repeated.",
      worker_takes, ff_run_worker},
     {"fsck", "", 0, 0, "audit the store",
-     "Checks every invariant that the tables show. Reads only, safe on a live system. Exit status "
-     "1 when something is wrong.",
+     "Checks every invariant that the tables show. Reads only, safe on a live system. Of a check "
+     "that finds more than 100 the first 100 are told, and that there are more ('more' in JSON). "
+     "Exit status 1 when something is wrong.",
      nothing, ff_run_fsck},
     {"doctor", "", 0, 0,
      "look at the store: settings, pooler, clocks, speed; and say what to change",

@@ -261,6 +261,20 @@ class Cli(Ff):
                     self.sql(f"UPDATE ff_execution SET {repair}")
                     self.ff("fsck")
 
+    def test_fsck_says_when_there_is_more(self):
+        self.ff("submit", "--bulk", "-", stdin=b'{"kind": "k"}\n' * 101)
+        self.sql("UPDATE ff_execution SET priority = -1")
+        told = self.ff("fsck", code=1).splitlines()
+        self.assertEqual(100, sum(line.startswith("negative_counter: {fp:") for line in told))
+        self.assertRegex(told[100], "^negative_counter: there are more than 100")
+        said = self.ff_json("fsck", code=1)
+        self.assertEqual((101, True), (len(said["findings"]), said["more"]))
+        self.sql("UPDATE ff_execution SET priority = 0 WHERE execution_id ="
+                 " (SELECT execution_id FROM ff_execution LIMIT 1)")
+        said = self.ff_json("fsck", code=1)
+        self.assertEqual((100, False), (len(said["findings"]), said["more"]))
+        self.sql("UPDATE ff_execution SET priority = 0")
+
     def test_bench_leaves_nothing_undone(self):
         seen = self.ff_json("bench", "--count", "20")
         self.assertEqual(20, seen["executions"])
