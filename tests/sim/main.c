@@ -98,7 +98,7 @@ static void run_seed(const struct options *options, int fd, uint64_t seed, bool 
     limit_cpu();
     report.begins = false;
     sim_run(&config, &report.result);
-    if (seed % TWICE_EVERY == 0 && !sqlite) {
+    if (seed % TWICE_EVERY == 0) {
         struct sim_result second;
 
         sim_run(&config, &second);
