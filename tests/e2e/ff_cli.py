@@ -43,6 +43,13 @@ class Ff:
     def ff_json(self, *words, **options):
         return json.loads(self.ff(*words, "--json", **options))
 
+    def tearDown(self):
+        """Who has damaged the store has repaired it."""
+        try:
+            self.ff("fsck")
+        finally:
+            self.dir.cleanup()
+
     def submit(self, *words):
         made = self.ff("submit", "--kind", "k", *words).strip()
         self.assertRegex(made, CANONICAL)
@@ -66,9 +73,6 @@ class OnSqlite:
             store.execute(text)
             store.commit()
 
-    def tearDown(self):
-        self.dir.cleanup()
-
 
 class OnPostgres:
     def setUp(self):
@@ -86,6 +90,3 @@ class OnPostgres:
         subprocess.run([os.path.join(os.environ["FF_TEST_PG_BIN"], "psql"), "-qX", "-v",
                         "ON_ERROR_STOP=1", "-d", PG, "-c", f"SET search_path = {schema}", "-c",
                         text], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_S)
-
-    def tearDown(self):
-        self.dir.cleanup()

@@ -248,7 +248,7 @@ class Cli(Ff):
                 ("negative_counter", "priority = -1", "priority = 0", made),
                 ("illegal_step", "state = 11", "state = 10", made),
                 ("policy_exceeded", "retry_count = 3", "retry_count = 0", None),
-                ("unreadable_policy", "policy = submit_hash", None, None)):
+                ("unreadable_policy", "policy = submit_hash", "policy = NULL", None)):
             with self.subTest(check):
                 self.sql(f"UPDATE ff_execution SET {damage}")
                 findings = self.ff_json("fsck", code=1)["findings"]
@@ -257,9 +257,8 @@ class Cli(Ff):
                 told = self.ff("fsck", code=1).splitlines()
                 self.assertTrue(told[0].startswith(f"{check}: {named or ''}"), told)
                 self.assertRegex(told[1], r"^\d+ checks, 1 findings$")
-                if repair:
-                    self.sql(f"UPDATE ff_execution SET {repair}")
-                    self.ff("fsck")
+                self.sql(f"UPDATE ff_execution SET {repair}")
+                self.ff("fsck")
 
     def test_fsck_says_when_there_is_more(self):
         self.ff("submit", "--bulk", "-", stdin=b'{"kind": "k"}\n' * 101)
