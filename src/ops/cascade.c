@@ -301,12 +301,13 @@ static bool supersede(struct ff_work *work, struct ff_outbox *hop)
     return true;
 }
 
-void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution)
+void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution, bool downstream)
 {
-    if (execution->state == FF_STATE_SKIPPED)
-        return;
     ff_work_edit(work, execution);
-    execution->flags |= FF_EXEC_FOLLOWS;
+    if (execution->state != FF_STATE_SKIPPED)
+        execution->flags |= FF_EXEC_FOLLOWS;
+    if (downstream)
+        execution->flags |= FF_EXEC_FOLLOWED;
 }
 
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
@@ -319,6 +320,8 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
     assert(ff_state_is_terminal(ended_as));
     if (supersede(work, reopening) && reopening->outcome == FF_REOPEN_DOWNSTREAM)
         downstream = true; /* what was asked for and is not yet done is done by the next one */
+    if (execution->flags & FF_EXEC_FOLLOWED)
+        downstream = true;
     assert(completion);
     if (supersede(work, completion))
         ff_flow_touch(work, flow);

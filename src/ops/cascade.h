@@ -79,6 +79,6 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
 /* An ended member is to run again and cannot yet: blocked, with an impossible join, it might wait
  * for ever. It runs again with its join, as a skipped one does by itself; the log tells it then, so
  * its version stays. */
-void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution);
+void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution, bool downstream);
 
 #endif

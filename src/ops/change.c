@@ -227,5 +227,5 @@ void ff_execution_next_generation(struct ff_work *work, struct ff_execution *exe
     execution->deadline_at_ms = next_deadline(work, execution);
     execution->cancel_reason = ff_str_null();
     execution->cancelled_by = ff_str_null();
-    execution->flags &= ~FF_EXEC_FOLLOWS;
+    execution->flags &= ~(FF_EXEC_FOLLOWS | FF_EXEC_FOLLOWED);
 }

@@ -7,6 +7,7 @@
 #include "ops/outdated.h"
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/macros.h"
 #include "model/states.h"
 #include "ops/cascade.h"
@@ -14,7 +15,7 @@
 
 #include "base/banned.h"
 
-#define OUTDATED_MAX 1000 /* brought up to date by one call */
+#define FEW 16 /* most often there are none: a batch reserves room for what a scan might return */
 
 static struct ff_edge edge_key(struct ff_exec_id node, struct ff_uuid upstream)
 {
@@ -22,20 +23,22 @@ static struct ff_edge edge_key(struct ff_exec_id node, struct ff_uuid upstream)
         .partition_key = node.partition, .execution_id = upstream, .downstream_id = node.uuid};
 }
 
+static int64_t limit_of(const struct ff_outdated *outdated)
+{
+    return outdated->wide ? FF_FLOW_EDGES_CEILING : FEW;
+}
+
+/* Also when they are known: the flow is held by then, so this time none is missing. */
 void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_outdated *outdated)
 {
     const struct ff_in_outdated_upstreams in = {.partition_key = node.partition,
                                                 .downstream_id = node.uuid};
     struct ff_value params[FF_SQL_OUTDATED_UPSTREAMS_PARAMS];
 
-    outdated->scan = NULL;
-    if (!outdated->known) {
-        ff_in_outdated_upstreams_values(&in, params);
-        outdated->scan = ff_work_scan(work, FF_SQL_OUTDATED_UPSTREAMS, params,
-                                      FF_SQL_OUTDATED_UPSTREAMS_PARAMS, OUTDATED_MAX + 1);
-        return;
-    }
-    for (size_t i = 0; i < outdated->count; i++) {
+    ff_in_outdated_upstreams_values(&in, params);
+    outdated->scan = ff_work_scan(work, FF_SQL_OUTDATED_UPSTREAMS, params,
+                                  FF_SQL_OUTDATED_UPSTREAMS_PARAMS, limit_of(outdated));
+    for (size_t i = 0; outdated->known && i < outdated->count; i++) {
         const struct ff_edge edge = edge_key(node, outdated->upstreams[i]);
 
         ff_work_lock_execution(work, (struct ff_exec_id){node.partition, outdated->upstreams[i]});
@@ -43,16 +46,36 @@ void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_ou
     }
 }
 
+/* Both are in the order of their ids. */
+static bool are_all_known(const struct ff_outdated *outdated, struct ff_uuid but)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < outdated->scan->row_count; i++) {
+        const struct ff_execution *const upstream = outdated->scan->rows[i];
+
+        if (ff_uuid_eq(upstream->execution_id, but))
+            continue;
+        while (at < outdated->count &&
+               ff_uuid_cmp(outdated->upstreams[at], upstream->execution_id) < 0)
+            at++;
+        if (at == outdated->count || !ff_uuid_eq(outdated->upstreams[at], upstream->execution_id))
+            return false;
+    }
+    return outdated->known;
+}
+
 ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated, struct ff_uuid but,
                             struct ff_error *reterr)
 {
-    if (outdated->known)
-        return FF_OK;
     if (!outdated->scan)
         return FF_AGAIN;
-    if (outdated->scan->row_count > OUTDATED_MAX)
-        return ff_fail(reterr, FF_TOO_LARGE,
-                       "more than %d of those it waits for have run again since", OUTDATED_MAX);
+    if (!outdated->wide && outdated->scan->row_count == FEW) {
+        outdated->wide = true;
+        return FF_AGAIN;
+    }
+    if (are_all_known(outdated, but))
+        return FF_OK;
     outdated->upstreams =
         ff_arena_array(work->arena, outdated->scan->row_count + 1, sizeof *outdated->upstreams);
     FF_TRY(ff_arena_check(work->arena, reterr));

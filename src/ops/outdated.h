@@ -13,15 +13,17 @@
 #include "ops/work.h"
 
 struct ff_outdated {
-    bool known; /* which they are: then they and their upstreams are held */
-    struct ff_uuid *upstreams;
+    bool known;                /* which they are: then they and their upstreams are held */
+    bool wide;                 /* there are more than a few */
+    struct ff_uuid *upstreams; /* in their order */
     size_t count;
     const struct ff_scan *scan; /* set by need() */
 };
 
 void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_outdated *outdated);
-/* FF_AGAIN: there are some, and they must be held first. `but` is an upstream whose edge the caller
- * moves by itself, or zero: it need not be held, and somebody may want to claim it. */
+/* FF_AGAIN: there are some, or others than those that are held, and they must be held first. `but`
+ * is an upstream whose edge the caller moves by itself, or zero: it need not be held, and somebody
+ * may want to claim it. */
 FF_MUST_CHECK ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
                                           struct ff_uuid but, struct ff_error *reterr);
 /* The join of `node`, held as its flow is, is decided anew if anything has changed. */

@@ -3,6 +3,7 @@
  * flow_replay.c -- members of flows that run again, and what that means for those below them. */
 #include "support/flows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static ff_status when_replayed_with_all_below(struct test *t, const struct flow *flow,
@@ -299,4 +300,104 @@ FF_CONFORMANCE(flow_replay, a_reopened_node_follows_its_join)
     when_node_completed(t, &flow, "a");
     when_node_completed(t, &flow, "d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
+}
+
+/* One wish is not forgotten while its node cannot run: those below it run again, too. */
+FF_CONFORMANCE(flow_replay, a_node_that_follows_takes_those_below_along)
+{
+    const struct flow flow = given_flow(t, "a b d e | a>d b>d d>e");
+
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "d");
+    when_node_completed(t, &flow, "e");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed e:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed d:completed e:completed");
+    EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "b"));
+    when_node_completed(t, &flow, "b");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed d:completed e:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
+    when_node_completed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "running a:completed b:completed d:waiting e:waiting_children");
+}
+
+/* Nobody could begin: the call says so, and changes nothing. */
+FF_CONFORMANCE(flow_replay, ancestors_that_cannot_run_either_are_no_success)
+{
+    const struct flow flow = given_flow(t, "p a n | p>a a>n");
+    struct ff_replay_request r;
+
+    when_node_completed(t, &flow, "p");
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "failed a:failed n:skipped p:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "p"));
+    when_node_failed(t, &flow, "p");
+    WAIT_FLOW(t, &flow, "failed a:failed n:skipped p:failed");
+    ff_replay_init(&r);
+    r.execution_id = node_id(t, &flow, "n");
+    r.scope = "failed_ancestors";
+    EXPECT_STATUS(t, FF_DEPENDENCIES_FAILED, ff_replay(t->client, &r, NULL, NULL, &t->err));
+    EXPECT_FLOW(t, &flow, "failed a:failed n:skipped p:failed");
+    when_ancestors_replayed(t, node_id(t, &flow, "a"));
+    WAIT_FLOW(t, &flow, "running a:waiting_children n:waiting_children p:waiting");
+}
+
+#define MANY 110 /* more than one round each would allow */
+
+/* "s n0 n1 ... z | s>n0 s>n1 ... n0>z n1>z ..." */
+static struct flow given_wide(struct test *t)
+{
+    const size_t bytes = MANY * 32 + 64;
+    char *const text = keep(t, bytes);
+    size_t len = 0;
+
+    len += (size_t)snprintf(text + len, bytes - len, "s");
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(text + len, bytes - len, " n%d", i);
+    len += (size_t)snprintf(text + len, bytes - len, " z |");
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(text + len, bytes - len, " s>n%d n%d>z", i, i);
+    return given_flow(t, text);
+}
+
+static void when_many_ended(struct test *t, bool well)
+{
+    struct ff_claim_request r = claim_request();
+    struct held *const held = keep(t, MANY * sizeof *held);
+    size_t count = 0;
+
+    r.max = MANY;
+    WAIT_UNTIL(t, (count += when_claimed_many(t, &r, held + count, MANY - count)) == MANY);
+    for (size_t i = 0; i < MANY; i++)
+        EXPECT_OK(t,
+                  well ? when_completed(t, &held[i], "1") : when_failed(t, &held[i], "permanent"));
+}
+
+/* However many have run again, and for however many nodes that matters. */
+FF_CONFORMANCE_SLOW(flow_replay, many_go_by_the_last_runs_of_many)
+{
+    const struct flow flow = given_wide(t);
+
+    when_node_completed(t, &flow, "s");
+    when_many_ended(t, false);
+    WAIT_UNTIL(t, is_in_state(t, node_id(t, &flow, "z"), "skipped"));
+    EXPECT_OK(t, when_node_replayed(t, &flow, "s"));
+    when_node_completed(t, &flow, "s");
+    when_ancestors_replayed(t, node_id(t, &flow, "z"));
+    when_many_ended(t, true);
+    when_node_completed(t, &flow, "z");
+    WAIT_UNTIL(t, is_in_state(t, node_id(t, &flow, "z"), "completed"));
+    for (int i = 0; i < MANY - 1; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "n%d", i);
+        EXPECT_OK(t, when_node_replayed(t, &flow, name));
+        if (i % 50 == 0)
+            forget(t);
+    }
+    EXPECT_OK(t, when_node_replayed(t, &flow, "z"));
+    EXPECT_STATE(t, node_id(t, &flow, "z"), "waiting_children");
+    EXPECT_INT(t, 1, look_join(t, &flow, "z")->success);
 }

@@ -161,7 +161,8 @@ static void run_again(struct model *m, int node, bool downstream)
     if (++n->generation == LIVES_MAX)
         abort();
     n->retries = 0;
-    n->begun = n->follows = false;
+    downstream = downstream || n->followed;
+    n->begun = n->follows = n->followed = false;
     n->state = n->total == 0 || n->join == SATISFIED ? READY : BLOCKED;
     push(m, REOPENED, node, downstream);
 }
@@ -262,35 +263,48 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
 
     find_guilty(m, node, seen, guilty);
     for (int i = 0; i < m->node_count; i++)
+        any = any || (guilty[i] && judge_anew(m, i) != IMPOSSIBLE);
+    if (!any)
+        return DEPENDENCIES; /* nobody could begin */
+    for (int i = 0; i < m->node_count; i++)
         if (guilty[i])
             count_anew(m, i);
     for (int i = 0; i < m->node_count; i++) {
         if (!guilty[i])
             continue;
-        any = true;
         if (m->nodes[i].join == IMPOSSIBLE) {
             m->nodes[i].follows = true;
+            m->nodes[i].followed = m->nodes[i].followed || downstream;
         } else {
             m->nodes[i].replays++;
             run_again(m, i, downstream);
         }
     }
-    m->nodes[node].follows = any;
-    return any ? YES : DEPENDENCIES;
+    m->nodes[node].follows = true;
+    m->nodes[node].followed = m->nodes[node].followed || downstream;
+    return YES;
 }
 
 answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
 {
+    static struct model before; /* large; this program has one thread that uses it */
+
     if (!model_has_ended(m->nodes[node].state))
         return NOT_ENDED;
     if (m->state == FLOW_CANCELLED)
         return FLOW_ENDED;
+    before = *m;
     if (judge_anew(m, node) == IMPOSSIBLE && !ancestors)
         return DEPENDENCIES;
     if (!ancestors || m->nodes[node].join != IMPOSSIBLE)
         count_anew(m, node);
-    if (m->nodes[node].join == IMPOSSIBLE)
-        return replay_guilty(m, node, downstream);
+    if (m->nodes[node].join == IMPOSSIBLE) {
+        const answer said = replay_guilty(m, node, downstream);
+
+        if (said != YES)
+            *m = before; /* refused: nothing has changed */
+        return said;
+    }
     m->nodes[node].replays++;
     run_again(m, node, downstream);
     return YES;
@@ -394,8 +408,10 @@ static void take_back(struct model *m, const struct model_item *item, int edge)
         count_anew(m, m->edges[edge].to);
         if (child->join != IMPOSSIBLE)
             run_again(m, m->edges[edge].to, item->downstream);
-        else
+        else {
             child->follows = child->state != SKIPPED;
+            child->followed = child->followed || item->downstream;
+        }
     } else if (child->state == READY && child->join != SATISFIED)
         child->state = BLOCKED;
 }

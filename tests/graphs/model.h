@@ -52,6 +52,7 @@ struct model_node {
     int generation, retries, replays, claims;
     bool begun;        /* this generation has been claimed */
     bool follows;      /* ended, and runs again as soon as its join allows */
+    bool followed;     /* ... and with it those that ran because of it */
     bool last_attempt; /* its flow was cancelled while it ran */
     node_state ends[LIVES_MAX];
 };

@@ -227,8 +227,11 @@ static struct ff_execution *ancestor_at(struct ff_work *work, const struct ff_re
 static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in,
                                    const struct ff_flow *flow, struct ff_error *reterr)
 {
+    bool again = false;
+
     for (size_t i = 0; i < in->ancestor_count; i++) {
         const struct ff_execution *const execution = ancestor_at(work, in, i);
+        ff_status status;
 
         if (!execution || !ff_state_is_terminal(execution->state) ||
             execution->generation != in->ancestors[i].generation) { /* moved on meanwhile */
@@ -237,9 +240,12 @@ static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in
             return FF_AGAIN;
         }
         FF_TRY(check_limit(execution, true, reterr));
-        FF_TRY(bring_up_to_date(work, flow, execution, &in->ancestors[i].outdated, reterr));
+        status = bring_up_to_date(work, flow, execution, &in->ancestors[i].outdated, reterr);
+        again = again || status == FF_AGAIN;
+        if (status != FF_AGAIN)
+            FF_TRY(status);
     }
-    return FF_OK;
+    return again ? FF_AGAIN : FF_OK;
 }
 
 /* The failed ancestors run again; what could not run because of them, the one asked for included,
@@ -247,15 +253,22 @@ static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in
 static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in,
                                    struct ff_flow *flow, struct ff_error *reterr)
 {
+    size_t restarted = 0;
+
     FF_TRY(look_at_ancestors(work, in, flow, reterr));
     for (size_t i = 0; i < in->ancestor_count; i++) {
         struct ff_execution *const execution = ancestor_at(work, in, i);
 
-        if (is_impossible(work, execution))
-            ff_member_follow_join(work, execution);
-        else
-            restart(work, in, flow, execution);
+        if (is_impossible(work, execution)) {
+            ff_member_follow_join(work, execution, in->reopen_downstream);
+            continue;
+        }
+        restart(work, in, flow, execution);
+        restarted++;
     }
+    if (restarted == 0)
+        return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
+                       "what its ancestors wait for has failed since: replay that first");
     return FF_OK;
 }
 
@@ -286,7 +299,7 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
             return in->scan ? blame(work, in, reterr) : FF_AGAIN;
         if (!in->ancestors)
             return in->scan ? learn_ancestors(work, in, reterr) : FF_AGAIN;
-        ff_member_follow_join(work, execution);
+        ff_member_follow_join(work, execution, in->reopen_downstream);
         return restart_ancestors(work, in, flow, reterr);
     }
     restart(work, in, flow, execution);

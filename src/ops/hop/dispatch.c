@@ -371,7 +371,7 @@ static void reopen(struct ff_work *work, struct ff_flow *flow, const struct link
                    bool downstream)
 {
     if (link->group->group_state == FF_GROUP_IMPOSSIBLE) {
-        ff_member_follow_join(work, link->node);
+        ff_member_follow_join(work, link->node, downstream);
         return;
     }
     ff_member_restart(work, flow, link->node,
