@@ -366,7 +366,7 @@ static void say_reopened(struct ff_work *work, const struct ff_execution *node)
         node->generation;
 }
 
-/* If others of whom it depends have failed meanwhile it cannot run yet, and does when it can. */
+/* If others on whom it depends have failed meanwhile it cannot run yet, and does when it can. */
 static void reopen(struct ff_work *work, struct ff_flow *flow, const struct link *link,
                    bool downstream)
 {
