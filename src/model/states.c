@@ -54,7 +54,7 @@ static const unsigned next[FF_STATE_COUNT] = {
     [FF_STATE_INDEX_FAILED]         = TO_REPLAY,
     [FF_STATE_INDEX_CANCELLED]      = TO_REPLAY,
     [FF_STATE_INDEX_EXPIRED]        = TO_REPLAY,
-    [FF_STATE_INDEX_SKIPPED]        = TO_REPLAY,
+    [FF_STATE_INDEX_SKIPPED]        = TO_REPLAY | TO(DELAYED_FIRST),
 };
 // clang-format on
 

@@ -14,7 +14,7 @@
 #include "base/banned.h"
 
 #define IN(NAME)    (1u << FF_STATE_INDEX_##NAME)
-#define IN_REPLAYED (IN(READY_REPLAY) | IN(BLOCKED_REPLAY))
+#define IN_REPLAYED (IN(READY_REPLAY) | IN(BLOCKED_REPLAY) | IN(DELAYED_FIRST))
 #define ANYWHERE    ((1u << FF_STATE_COUNT) - 1)
 
 /* Which states an event may tell, and whether it always tells a move. The completion of a held

@@ -184,17 +184,22 @@ struct ff_edge *ff_edge_insert(struct ff_work *work, struct ff_exec_id from, str
     return row;
 }
 
-/* Its upstreams allow it to run. */
+/* Its upstreams allow it to run: at once, or when its delay is over. */
+static void move_free(struct ff_work *work, struct ff_execution *node, ff_state ready)
+{
+    const bool waits_on = ff_state_when_free(work, node) == FF_STATE_DELAYED_FIRST;
+
+    ff_work_edit(work, node);
+    if (!waits_on)
+        node->delay_until_ms = FF_NULL64;
+    ff_execution_move(work, node, waits_on ? FF_STATE_DELAYED_FIRST : ready);
+}
+
 static void free_node(struct ff_work *work, struct ff_execution *node)
 {
-    ff_state to = ff_state_when_free(work, node);
-
-    if (to == FF_STATE_READY_FIRST && node->state == FF_STATE_BLOCKED_REPLAY)
-        to = FF_STATE_READY_REPLAY;
-    ff_work_edit(work, node);
-    if (to != FF_STATE_DELAYED_FIRST)
-        node->delay_until_ms = FF_NULL64;
-    ff_execution_move(work, node, to);
+    move_free(work, node,
+              node->state == FF_STATE_BLOCKED_REPLAY ? FF_STATE_READY_REPLAY
+                                                     : FF_STATE_READY_FIRST);
     (void)ff_execution_event(work, node, FF_EVENT_EXECUTION, FF_EVENT_EXECUTION_UNBLOCKED);
 }
 
@@ -311,7 +316,7 @@ void ff_member_follow_join(struct ff_work *work, struct ff_execution *execution,
 }
 
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
-                       ff_state to, bool downstream)
+                       bool waits, bool downstream)
 {
     const int32_t ended_as = execution->state;
     struct ff_outbox *const reopening = hop_row(work, execution, FF_HOP_REOPEN);
@@ -328,9 +333,10 @@ void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_exe
     else
         ff_flow_count(work, flow, ended_as, -1);
     ff_execution_next_generation(work, execution);
-    if (to == FF_STATE_READY_REPLAY)
-        execution->delay_until_ms = FF_NULL64;
-    ff_execution_move(work, execution, to);
+    if (waits)
+        ff_execution_move(work, execution, FF_STATE_BLOCKED_REPLAY);
+    else
+        move_free(work, execution, FF_STATE_READY_REPLAY);
     ff_hop_insert(work, execution, FF_HOP_REOPEN,
                   downstream ? FF_REOPEN_DOWNSTREAM : FF_REOPEN_SKIPPED);
 }

@@ -69,13 +69,13 @@ void ff_hop_learn(struct ff_work *work, struct ff_dispatch_in *in, const struct 
 
 /* --- members --- */
 
-/* An ended member gets a new generation in state `to`. Its old hop is superseded, or if it has been
- * dispatched the member is no longer counted as ended; a reopening hop takes back what it resolved.
- * The hops of the old generation must have been asked for with LOCK (ff_member_need_hops). With
- * `downstream` members that ran because of it are reopened too. */
+/* An ended member gets a new generation, and `waits` for its join or not. Its old hop is
+ * superseded, or if it has been dispatched the member is no longer counted as ended; a reopening
+ * hop takes back what it resolved. The hops of the old generation must have been asked for with
+ * LOCK (ff_member_need_hops). With `downstream` members that ran because of it are reopened too. */
 void ff_member_need_hops(struct ff_work *work, struct ff_exec_id id, int32_t generation);
 void ff_member_restart(struct ff_work *work, struct ff_flow *flow, struct ff_execution *execution,
-                       ff_state to, bool downstream);
+                       bool waits, bool downstream);
 /* An ended member is to run again and cannot yet: blocked, with an impossible join, it might wait
  * for ever. It runs again with its join, as a skipped one does by itself; the log tells it then, so
  * its version stays. */

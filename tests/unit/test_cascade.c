@@ -338,6 +338,28 @@ static void test_cascade__a_delay_outlives_the_join(void **state)
     assert_int_equal(world_member(&w, out.flow_id, "c")->state, FF_STATE_READY_FIRST);
 }
 
+/* Also of one that was skipped and is free the moment it comes back: its upstream has run again
+ * before anything was taken back. */
+static void test_cascade__a_delay_outlives_a_skip_that_ends_at_once(void **state)
+{
+    struct ff_flow_create_in in = world_flow_of(&w, "a b | a>b");
+    struct ff_flow_create_out made;
+    struct ff_state_out out;
+
+    (void)state;
+    in.graph.nodes[1].submit.delay_ms = 5000;
+    assert_int_equal(world_run(&w, FF_OP_FLOW_CREATE, &in, &made), FF_OK);
+    world_end(&w, made.flow_id, "a", "fail");
+    world_settle(&w);
+    assert_int_equal(world_member(&w, made.flow_id, "b")->state, FF_STATE_SKIPPED);
+    assert_int_equal(world_replay(&w, world_node(made.flow_id, "a"), &out), FF_OK);
+    world_end(&w, made.flow_id, "a", "ok");
+    assert_int_equal(world_replay(&w, world_node(made.flow_id, "b"), &out), FF_OK);
+    assert_int_equal(world_member(&w, made.flow_id, "b")->state, FF_STATE_DELAYED_FIRST);
+    world_settle(&w);
+    assert_int_equal(world_member(&w, made.flow_id, "b")->state, FF_STATE_DELAYED_FIRST);
+}
+
 /* --- cancelling a flow --- */
 
 /* X03, F32, F33 */
@@ -724,6 +746,7 @@ int main(void)
         TEST(a_forgiven_failure_does_not_fail_the_flow),
         TEST(an_ended_node_is_left_alone),
         TEST(a_delay_outlives_the_join),
+        TEST(a_delay_outlives_a_skip_that_ends_at_once),
         TEST(cancel_all_ends_every_member),
         TEST(cancel_pending_lets_the_held_finish),
         TEST(nothing_is_freed_in_a_cancelled_flow),

@@ -36,7 +36,7 @@ static const struct {
     {"FAILED",         "READY_REPLAY BLOCKED_REPLAY"},
     {"CANCELLED",      "READY_REPLAY BLOCKED_REPLAY"},
     {"EXPIRED",        "READY_REPLAY BLOCKED_REPLAY"},
-    {"SKIPPED",        "READY_REPLAY BLOCKED_REPLAY"},
+    {"SKIPPED",        "READY_REPLAY BLOCKED_REPLAY DELAYED_FIRST"},
 };
 // clang-format on
 

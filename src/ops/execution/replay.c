@@ -202,9 +202,7 @@ static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flo
 
     ff_work_edit(work, execution);
     execution->replay_count++;
-    ff_member_restart(work, flow, execution,
-                      waits ? FF_STATE_BLOCKED_REPLAY : FF_STATE_READY_REPLAY,
-                      in->reopen_downstream);
+    ff_member_restart(work, flow, execution, waits, in->reopen_downstream);
     say_replayed(work, execution, in);
 }
 

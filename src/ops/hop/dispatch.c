@@ -374,9 +374,7 @@ static void reopen(struct ff_work *work, struct ff_flow *flow, const struct link
         ff_member_follow_join(work, link->node, downstream);
         return;
     }
-    ff_member_restart(work, flow, link->node,
-                      link->group->group_state == FF_GROUP_SATISFIED ? FF_STATE_READY_REPLAY
-                                                                     : FF_STATE_BLOCKED_REPLAY,
+    ff_member_restart(work, flow, link->node, link->group->group_state != FF_GROUP_SATISFIED,
                       downstream);
     say_reopened(work, link->node);
 }
