@@ -462,10 +462,13 @@ static model_got step_change(struct model_tx *tx, struct model_change *change)
     }
     if (change->kind == FF_CHANGE_UPDATE)
         return step_update(tx, change);
-    /* A purge deletes what hangs on its execution without having locked it before. */
+    /* A purge deletes what hangs on its execution without having locked it before, and whatever it
+     * had to wait for may be gone then. */
     if (change->kind == FF_CHANGE_DELETE && scoped && slot->holder != tx) {
         if (model_tx_lock(tx, slot) == MODEL_WAIT)
             return MODEL_WAIT;
+        if (!slot->row)
+            return MODEL_GOT;
     }
     if (slot->holder != tx || !slot->row) {
         model->hooks.wrong(model->hooks.ctx, "a row is saved that is not locked");
@@ -523,7 +526,6 @@ void model_tx_commit(struct model_tx *tx, bool late)
                                   .now_ms = tx->now_ms,
                                   .begun_us = tx->begun_us,
                                   .changes = list,
-                                  .change_count = tx->changes.len,
                                   .events = (struct ff_event *const *)tx->events.items,
                                   .event_count = tx->events.len,
                                   .late = late};
@@ -534,7 +536,8 @@ void model_tx_commit(struct model_tx *tx, bool late)
 
         change->before = change->slot->row;
         change->slot->row = change->after;
-        list[i] = *change;
+        if (change->before || change->after)
+            list[commit.change_count++] = *change;
     }
     for (size_t i = 0; i < tx->events.len; i++)
         append_event(model, tx->events.items[i]);
