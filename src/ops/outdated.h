@@ -12,11 +12,17 @@
 
 #include "ops/work.h"
 
+struct ff_outdated_upstream {
+    struct ff_uuid id;
+    int32_t generation;
+};
+
 struct ff_outdated {
-    bool known;                /* which they are: then they and their upstreams are held */
-    bool wide;                 /* there are more than a few */
-    struct ff_uuid *upstreams; /* in their order */
+    bool known; /* which they are: then they, their upstreams and how these reopened are held */
+    bool wide;  /* there are more than a few */
+    struct ff_outdated_upstream *upstreams; /* in the order of their ids */
     size_t count;
+    bool downstream; /* set by update(): whoever ran because of the node runs again, too */
     const struct ff_scan *scan; /* set by need() */
 };
 
@@ -26,9 +32,11 @@ void ff_outdated_need(struct ff_work *work, struct ff_exec_id node, struct ff_ou
  * may want to claim it. */
 FF_MUST_CHECK ff_status ff_outdated_learn(struct ff_work *work, struct ff_outdated *outdated,
                                           struct ff_uuid but, struct ff_error *reterr);
-/* The join of `node`, held as its flow is, is decided anew if anything has changed. */
+/* The join of `node`, held as its flow is, is decided anew if anything has changed; `was` is how it
+ * was decided while the node ran. An upstream's reopening that has not come here yet will pass over
+ * what is moved now: what it wishes for is in `downstream`. */
 void ff_outdated_update(struct ff_work *work, const struct ff_flow *flow,
-                        const struct ff_execution *node, struct ff_edge_group *group,
-                        const struct ff_outdated *outdated);
+                        const struct ff_execution *node, struct ff_edge_group *group, int32_t was,
+                        struct ff_outdated *outdated);
 
 #endif

@@ -401,3 +401,25 @@ FF_CONFORMANCE_SLOW(flow_replay, many_go_by_the_last_runs_of_many)
     EXPECT_STATE(t, node_id(t, &flow, "z"), "waiting_children");
     EXPECT_INT(t, 1, look_join(t, &flow, "z")->success);
 }
+
+/* Mending what a node waits for cancels nobody, although its join cannot be satisfied meanwhile. */
+FF_CONFORMANCE(flow_replay, a_repair_cancels_nobody)
+{
+    const struct flow flow = given_flow(t, "a b c d:3 | a>d b>d c>d");
+
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "b");
+    when_node_completed(t, &flow, "c");
+    when_node_completed(t, &flow, "d");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    when_node_failed(t, &flow, "a");
+    WAIT_FLOW(t, &flow, "completed a:failed b:completed c:completed d:completed");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "c")));
+    WAIT_FLOW(t, &flow, "running a:failed b:completed c:waiting d:completed");
+    when_ancestors_replayed(t, node_id(t, &flow, "d"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:completed c:waiting d:waiting_children");
+    when_node_completed(t, &flow, "a");
+    when_node_completed(t, &flow, "c");
+    WAIT_FLOW(t, &flow, "running a:completed b:completed c:completed d:waiting");
+}

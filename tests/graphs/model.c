@@ -132,11 +132,23 @@ static join_state judge_anew(const struct model *m, int node)
     return anew.total == 0 ? SATISFIED : model_judge(&anew);
 }
 
-static void count_anew(struct model *m, int node)
+/* It runs again with all that ran because of it, and that has not been told yet. */
+static bool takes_all_along(const struct model *m, int node)
+{
+    for (int i = m->item_first; i < m->item_first + m->item_count; i++)
+        if (m->items[i].kind == REOPENED && m->items[i].node == node &&
+            m->items[i].generation == m->nodes[node].generation && m->items[i].downstream)
+            return true;
+    return false;
+}
+
+/* `was`: how the join was decided while the node ran. True: somebody above wants those below to run
+ * again, and will not be heard here any more. */
+static bool count_anew(struct model *m, int node, join_state was)
 {
     struct model_node *const n = &m->nodes[node];
     const join_state before = n->join;
-    bool changed = false;
+    bool changed = false, along = false;
 
     for (int e = n->first_in; e >= 0; e = m->edges[e].next_in) {
         const edge_state now = truth(m, e);
@@ -145,13 +157,16 @@ static void count_anew(struct model *m, int node)
             m->edges[e].generation == m->nodes[m->edges[e].from].generation)
             continue;
         changed = true;
+        if (was == IMPOSSIBLE || (was == SATISFIED && m->edges[e].state == SUCCESS))
+            along = along || takes_all_along(m, m->edges[e].from);
         set_edge(m, e, now, now == OPEN ? -1 : m->nodes[m->edges[e].from].generation);
     }
     if (!changed)
-        return;
+        return false;
     n->join = model_judge(n);
-    if (n->join != before && n->join != PENDING)
-        let_go(m, node);
+    if (n->join != before && n->join == SATISFIED)
+        let_go(m, node); /* one that is impossible now wants them again, when it can run */
+    return along;
 }
 
 static void run_again(struct model *m, int node, bool downstream)
@@ -259,16 +274,22 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
 {
     bool seen[NODES_MAX] = {false};
     bool guilty[NODES_MAX] = {false};
+    bool along[NODES_MAX] = {false};
     bool any = false;
 
     find_guilty(m, node, seen, guilty);
-    for (int i = 0; i < m->node_count; i++)
-        any = any || (guilty[i] && judge_anew(m, i) != IMPOSSIBLE);
+    for (int i = 0; i < m->node_count; i++) {
+        const bool can = guilty[i] && judge_anew(m, i) != IMPOSSIBLE;
+
+        if (guilty[i] && !can && m->nodes[i].join != IMPOSSIBLE)
+            return DEPENDENCIES; /* who is to blame for that was not looked for */
+        any = any || can;
+    }
     if (!any)
         return DEPENDENCIES; /* nobody could begin */
     for (int i = 0; i < m->node_count; i++)
         if (guilty[i])
-            count_anew(m, i);
+            along[i] = count_anew(m, i, m->nodes[i].join);
     for (int i = 0; i < m->node_count; i++) {
         if (!guilty[i])
             continue;
@@ -277,7 +298,7 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
             m->nodes[i].followed = m->nodes[i].followed || downstream;
         } else {
             m->nodes[i].replays++;
-            run_again(m, i, downstream);
+            run_again(m, i, downstream || along[i]);
         }
     }
     m->nodes[node].follows = true;
@@ -288,6 +309,7 @@ static answer replay_guilty(struct model *m, int node, bool downstream)
 answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
 {
     static struct model before; /* large; this program has one thread that uses it */
+    bool along = false;
 
     if (!model_has_ended(m->nodes[node].state))
         return NOT_ENDED;
@@ -297,16 +319,18 @@ answer model_replay(struct model *m, int node, bool ancestors, bool downstream)
     if (judge_anew(m, node) == IMPOSSIBLE && !ancestors)
         return DEPENDENCIES;
     if (!ancestors || m->nodes[node].join != IMPOSSIBLE)
-        count_anew(m, node);
+        along = count_anew(m, node, m->nodes[node].join);
     if (m->nodes[node].join == IMPOSSIBLE) {
         const answer said = replay_guilty(m, node, downstream);
 
         if (said != YES)
             *m = before; /* refused: nothing has changed */
+        else
+            m->nodes[node].followed = m->nodes[node].followed || along;
         return said;
     }
     m->nodes[node].replays++;
-    run_again(m, node, downstream);
+    run_again(m, node, downstream || along);
     return YES;
 }
 
@@ -405,14 +429,17 @@ static void take_back(struct model *m, const struct model_item *item, int edge)
     if ((ran_for_it && model_has_ended(child->state)) ||
         ((child->state == SKIPPED || child->follows) && before == IMPOSSIBLE &&
          child->join != before)) {
-        count_anew(m, m->edges[edge].to);
+        const bool along = count_anew(m, m->edges[edge].to, before) || item->downstream;
+
         if (child->join != IMPOSSIBLE)
-            run_again(m, m->edges[edge].to, item->downstream);
+            run_again(m, m->edges[edge].to, along);
         else {
             child->follows = child->state != SKIPPED;
-            child->followed = child->followed || item->downstream;
+            child->followed = child->followed || along;
         }
-    } else if (child->state == READY && child->join != SATISFIED)
+    } else if (child->state == SKIPPED || child->follows)
+        child->followed = child->followed || item->downstream;
+    else if (child->state == READY && child->join != SATISFIED)
         child->state = BLOCKED;
 }
 

@@ -14,8 +14,8 @@
 #include "ops/flow.h"
 #include "ops/op.h"
 
-#define WORLD_ROWS_MAX   512
-#define WORLD_EVENTS_MAX 1024
+#define WORLD_ROWS_MAX   1400
+#define WORLD_EVENTS_MAX 2000
 
 struct world {
     struct ff_arena arena; /* never reset while the world exists */

@@ -441,6 +441,20 @@ static void test_cascade__cancel_flow_only_leaves_members_alone(void **state)
     expect_flow(flow, "cancelled", "a:completed b:cancelled");
 }
 
+/* Ids of members can be foreseen; an execution that has one is no member, and would tell nobody. */
+static void test_cascade__a_stranger_is_no_upstream(void **state)
+{
+    const struct ff_uuid flow = world_given_flow(&w, "a");
+    struct ff_submit_in in = world_submission(&w);
+    struct ff_flow_grow_out out;
+
+    (void)state;
+    in.own_id = true;
+    in.id = world_node(flow, "x");
+    (void)world_submit(&w, &in);
+    assert_int_equal(world_grow(&w, flow, "n | x>n", &out), FF_UNKNOWN_NODE);
+}
+
 /* --- replay --- */
 
 /* X07, F34, R3 */
@@ -751,6 +765,7 @@ int main(void)
         TEST(cancel_pending_lets_the_held_finish),
         TEST(nothing_is_freed_in_a_cancelled_flow),
         TEST(cancel_flow_only_leaves_members_alone),
+        TEST(a_stranger_is_no_upstream),
         TEST(replay_reopens_what_was_skipped),
         TEST(replay_takes_back_what_an_open_join_counted),
         TEST(what_has_run_does_not_run_again_unless_asked),

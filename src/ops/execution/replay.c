@@ -195,14 +195,14 @@ static void say_replayed(struct ff_work *work, const struct ff_execution *execut
 
 /* Where its join says: nothing runs again before what it waits for. */
 static void restart(struct ff_work *work, struct ff_replay_in *in, struct ff_flow *flow,
-                    struct ff_execution *execution)
+                    struct ff_execution *execution, const struct ff_outdated *outdated)
 {
     const struct ff_edge_group *const group = group_of(work, execution);
     const bool waits = group && group->group_state != FF_GROUP_SATISFIED;
 
     ff_work_edit(work, execution);
     execution->replay_count++;
-    ff_member_restart(work, flow, execution, waits, in->reopen_downstream);
+    ff_member_restart(work, flow, execution, waits, in->reopen_downstream || outdated->downstream);
     say_replayed(work, execution, in);
 }
 
@@ -210,8 +210,11 @@ static ff_status bring_up_to_date(struct ff_work *work, const struct ff_flow *fl
                                   const struct ff_execution *execution,
                                   struct ff_outdated *outdated, struct ff_error *reterr)
 {
+    struct ff_edge_group *const group = group_of(work, execution);
+
     FF_TRY(ff_outdated_learn(work, outdated, (struct ff_uuid){0}, reterr));
-    ff_outdated_update(work, flow, execution, group_of(work, execution), outdated);
+    if (group)
+        ff_outdated_update(work, flow, execution, group, group->group_state, outdated);
     return FF_OK;
 }
 
@@ -219,6 +222,15 @@ static struct ff_execution *ancestor_at(struct ff_work *work, const struct ff_re
                                         size_t at)
 {
     return ff_work_execution(work, (struct ff_exec_id){in->id.partition, in->ancestors[at].id});
+}
+
+/* Whoever is to blame for that was not looked for. */
+static ff_status cannot_be_mended(const struct ff_execution *ancestor, struct ff_error *reterr)
+{
+    return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
+                   "its ancestor '" FF_STR_FMT
+                   "' waits for something that has failed since: replay that one first",
+                   FF_STR_ARG(ancestor->node));
 }
 
 /* All of them before the first runs again: what they wait for has ended as it has. */
@@ -230,6 +242,7 @@ static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in
     for (size_t i = 0; i < in->ancestor_count; i++) {
         const struct ff_execution *const execution = ancestor_at(work, in, i);
         ff_status status;
+        bool could;
 
         if (!execution || !ff_state_is_terminal(execution->state) ||
             execution->generation != in->ancestors[i].generation) { /* moved on meanwhile */
@@ -238,10 +251,14 @@ static ff_status look_at_ancestors(struct ff_work *work, struct ff_replay_in *in
             return FF_AGAIN;
         }
         FF_TRY(check_limit(execution, true, reterr));
+        could = !is_impossible(work, execution);
         status = bring_up_to_date(work, flow, execution, &in->ancestors[i].outdated, reterr);
         again = again || status == FF_AGAIN;
-        if (status != FF_AGAIN)
-            FF_TRY(status);
+        if (status == FF_AGAIN)
+            continue;
+        FF_TRY(status);
+        if (could && is_impossible(work, execution))
+            return cannot_be_mended(execution, reterr);
     }
     return again ? FF_AGAIN : FF_OK;
 }
@@ -261,12 +278,11 @@ static ff_status restart_ancestors(struct ff_work *work, struct ff_replay_in *in
             ff_member_follow_join(work, execution, in->reopen_downstream);
             continue;
         }
-        restart(work, in, flow, execution);
+        restart(work, in, flow, execution, &in->ancestors[i].outdated);
         restarted++;
     }
     if (restarted == 0)
-        return ff_fail(reterr, FF_DEPENDENCIES_FAILED,
-                       "what its ancestors wait for has failed since: replay that first");
+        return ff_fail(reterr, FF_DEPENDENCIES_FAILED, "no ended ancestor could be replayed");
     return FF_OK;
 }
 
@@ -297,10 +313,10 @@ static ff_status replay_member(struct ff_work *work, struct ff_replay_in *in,
             return in->scan ? blame(work, in, reterr) : FF_AGAIN;
         if (!in->ancestors)
             return in->scan ? learn_ancestors(work, in, reterr) : FF_AGAIN;
-        ff_member_follow_join(work, execution, in->reopen_downstream);
+        ff_member_follow_join(work, execution, in->reopen_downstream || in->outdated.downstream);
         return restart_ancestors(work, in, flow, reterr);
     }
-    restart(work, in, flow, execution);
+    restart(work, in, flow, execution, &in->outdated);
     return FF_OK;
 }
 

@@ -99,6 +99,14 @@ static ff_status bad_edge(const struct ff_graph_edge *edge, size_t at, ff_status
                          FF_STR_ARG(edge->from), FF_STR_ARG(edge->to), why);
 }
 
+/* Ids of members can be foreseen: an execution that has one need not be a member. */
+static bool is_member(struct ff_work *work, const struct ff_flow_grow_in *in, struct ff_exec_id id)
+{
+    const struct ff_execution *const execution = ff_work_execution(work, id);
+
+    return execution && ff_uuid_eq(execution->flow_id, in->flow_id);
+}
+
 static ff_status check_edges(struct ff_work *work, const struct ff_flow_grow_in *in,
                              struct ff_error *reterr)
 {
@@ -108,13 +116,13 @@ static ff_status check_edges(struct ff_work *work, const struct ff_flow_grow_in 
 
         if (edge->to_at == FF_GRAPH_ELSEWHERE) {
             FF_TRY(id_of(in, edge->to, edge->to_at, &id, reterr));
-            if (ff_work_execution(work, id))
+            if (is_member(work, in, id))
                 return bad_edge(edge, i, FF_EDGE_INTO_EXISTING, "ends at a node of an earlier call",
                                 reterr);
             return bad_edge(edge, i, FF_UNKNOWN_NODE, "ends at no node", reterr);
         }
         FF_TRY(id_of(in, edge->from, edge->from_at, &id, reterr));
-        if (edge->from_at == FF_GRAPH_ELSEWHERE && !ff_work_execution(work, id))
+        if (edge->from_at == FF_GRAPH_ELSEWHERE && !is_member(work, in, id))
             return bad_edge(edge, i, FF_UNKNOWN_NODE, "starts at no node", reterr);
     }
     return FF_OK;

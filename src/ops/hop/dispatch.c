@@ -349,11 +349,17 @@ static void take_back(struct ff_work *work, const struct link *link)
     link->group->group_state = (int32_t)ff_group_evaluate(link->group);
 }
 
+/* It ended because of its join, or was asked to run again with it. */
+static bool waits_to_follow(const struct ff_execution *node)
+{
+    return node->state == FF_STATE_SKIPPED || node->flags & FF_EXEC_FOLLOWS;
+}
+
 /* A node that ended because of what is now taken back, or was asked to run again with it, or ended
  * after it and with `downstream`, runs again: where its join says. */
 static bool reopens(const struct link *link, bool downstream, const struct link_before *before)
 {
-    if (link->node->state == FF_STATE_SKIPPED || link->node->flags & FF_EXEC_FOLLOWS)
+    if (waits_to_follow(link->node))
         return before->state == FF_GROUP_IMPOSSIBLE &&
                link->group->group_state != FF_GROUP_IMPOSSIBLE;
     return downstream && before->state == FF_GROUP_SATISFIED &&
@@ -425,6 +431,8 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
         take_back(work, &link);
         out->edges++;
         if (!reopens(&link, downstream, &before)) {
+            if (downstream && waits_to_follow(link.node))
+                ff_member_follow_join(work, link.node, true);
             block_again(work, &link);
             continue;
         }
@@ -439,8 +447,8 @@ static ff_status reopen_edges(struct ff_work *work, struct ff_dispatch_in *in,
         if (learned == FF_AGAIN)
             continue;
         FF_TRY(learned);
-        ff_outdated_update(work, flow, link.node, link.group, &in->outdated[i]);
-        reopen(work, flow, &link, downstream);
+        ff_outdated_update(work, flow, link.node, link.group, before.state, &in->outdated[i]);
+        reopen(work, flow, &link, downstream || in->outdated[i].downstream);
     }
     return again ? FF_AGAIN : FF_OK;
 }
