@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * event_subscribe.c -- following the log. Cases E01, E02, E05, E07; pitfalls F41 (only one
- * partition), F42 (cursor ignored), F44 (no namespace, no tag), F45 (poor events), F46 (a
- * connection each). */
+ * event_subscribe.c -- following the log.
+ *
+ * Pitfalls F41 (only one partition), F42 (cursor ignored), F44 (no namespace, no tag), F45 (poor
+ * events), F46 (a connection each). */
 #include "support/flows.h"
 #include "support/follows.h"
 
@@ -15,7 +16,7 @@
 #define FOLLOWERS 250   /* more than the server of the tests has connections */
 #define TTL_MS    10000 /* longer than a slow machine keeps a thread waiting */
 
-/* E01, F45: who held it, who holds it now, and who took it away. */
+/* F45: who held it, who holds it now, and who took it away. */
 FF_CONFORMANCE_SLOW(event_subscribe, f45_lease_events_say_everything)
 {
     const char *const kind = "lease";
@@ -61,7 +62,7 @@ FF_CONFORMANCE_SLOW(event_subscribe, f45_lease_events_say_everything)
     expect_nothing_more(t, sub);
 }
 
-/* F41: whatever partition an execution is in. E02: each completion once, a burst whole. */
+/* F41: whatever partition an execution is in; each completion once, a burst whole. */
 FF_CONFORMANCE(event_subscribe, f41_burst_of_all_partitions_arrives_once_each)
 {
     const char *const kind = "completion";
@@ -146,7 +147,7 @@ FF_CONFORMANCE(event_subscribe, from_now_begins_with_the_call)
     }
 }
 
-/* E05, F44: namespaces and instance tags keep tenants apart, for members of flows too. */
+/* F44: namespaces and instance tags keep tenants apart, for members of flows too. */
 FF_CONFORMANCE(event_subscribe, f44_filters_keep_tenants_apart)
 {
     const char *const kind = "completion";
@@ -210,7 +211,7 @@ static bool count_call(const struct ff_delivery *delivery, void *ctx)
     return calls->events < calls->enough;
 }
 
-/* E07: it ends when the callback says so, when it is unsubscribed, and when the client closes. */
+/* Until it says that it has, or is unsubscribed. */
 FF_CONFORMANCE(event_subscribe, callback_is_called_until_it_has_enough)
 {
     const char *const kind = "completion";
@@ -243,7 +244,7 @@ static bool hears_the_end(const struct ff_delivery *delivery, void *ctx)
     return true;
 }
 
-/* E07: a callback hears of it too, once. */
+/* A callback hears of the end too, once. */
 FF_CONFORMANCE(event_subscribe, closing_the_client_ends_it)
 {
     struct ff_subscription *const sub = given_subscribed(t, NULL, NULL);

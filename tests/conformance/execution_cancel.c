@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_cancel.c -- ending an execution from outside. Cases X01, X02, X05; pitfalls F12, F17.
- */
+ * execution_cancel.c -- ending an execution from outside. Pitfall F17. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -108,7 +107,7 @@ FF_CONFORMANCE(execution_cancel, reason_has_limits)
     EXPECT_TEXT(t, NULL, look(t, name.id)->cancel_reason);
 }
 
-/* X05: what an earlier attempt said is not the cancelled execution's failure. */
+/* What an earlier attempt said is not the cancelled execution's failure. */
 FF_CONFORMANCE(execution_cancel, shows_no_failure_of_its_own)
 {
     const struct ff_policy_spec p = retry_policy(3, 0);

@@ -2,7 +2,7 @@
  *
  * execution_claim.c -- one call hands out a lease, best first, and nothing twice.
  *
- * Cases K01 to K04, K13, L13. Which executions fit a worker: execution_claim_match.c. */
+ * Which executions fit a worker: execution_claim_match.c. */
 #include "base/limits.h"
 #include "support/domain.h"
 
@@ -20,7 +20,7 @@ FF_CONFORMANCE(execution_claim, nothing_to_do_is_an_empty_answer)
     ff_answer_free(&tasks);
 }
 
-/* F2: in the original a claim was a grant that could never be consumed. */
+/* F2: in an earlier engine a claim was a grant that could never be consumed. */
 FF_CONFORMANCE(execution_claim, hands_out_a_lease_at_once)
 {
     const struct held held = given_claimed(t);
@@ -33,7 +33,7 @@ FF_CONFORMANCE(execution_claim, hands_out_a_lease_at_once)
     EXPECT_INT(t, 30000, held.ttl_ms);
     EXPECT_VECTOR(t, held.id, "active leased not_applicable running_attempt none none");
     EXPECT(t, info->has_lease);
-    EXPECT_INT(t, 0, info->attempt_index); /* F20: the original stored the next one */
+    EXPECT_INT(t, 0, info->attempt_index); /* F20: not the next one */
     EXPECT_TEXT(t, held.lease_id, info->lease_id);
     EXPECT_TEXT(t, WORKER, info->worker_id);
     EXPECT_TEXT(t, INSTANCE, info->worker_instance_id);
@@ -134,7 +134,7 @@ FF_CONFORMANCE(execution_claim, several_at_once_come_in_order)
     EXPECT_INT(t, 0, (int64_t)when_claimed_many(t, &r, held, 5));
 }
 
-/* K12: a worker that has room for no more asks for no more; the rest is another one's. */
+/* A worker that has room for no more asks for no more; the rest is another one's. */
 FF_CONFORMANCE(execution_claim, what_a_full_worker_leaves_is_for_others)
 {
     struct ff_claim_request r = claim_request();
@@ -214,7 +214,7 @@ static void given_crowd(struct test *t)
     EXPECT_OK(t, ff_submit(t->client, items, CROWD, results, &t->err));
 }
 
-/* K04. Empty answers are final: whoever finds nothing may believe it. */
+/* Empty answers are final: whoever finds nothing may believe it. */
 FF_CONFORMANCE(execution_claim, concurrent_claimers_never_share)
 {
     struct crowd *const crowd = keep(t, sizeof *crowd);
@@ -261,7 +261,7 @@ FF_CONFORMANCE(execution_claim, large_inputs_come_in_several_answers)
     EXPECT(t, nothing_to_claim(t));
 }
 
-/* L13: over release, revoke, retry and replay the epoch only ever rises. */
+/* Over release, revoke, retry and replay the epoch only ever rises. */
 FF_CONFORMANCE(execution_claim, every_claim_has_a_higher_epoch)
 {
     const struct ff_policy_spec p = retry_policy(5, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_claim_limits.c -- what a claim may ask for. Case K17. */
+ * execution_claim_limits.c -- what a claim may ask for. */
 #include "support/domain.h"
 
 #include <stdio.h>

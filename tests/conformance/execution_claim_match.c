@@ -3,7 +3,7 @@
  * execution_claim_match.c -- which executions a worker may get: lanes, kinds, namespace,
  * capabilities.
  *
- * Cases K05 to K07; lanes are served in the order given. */
+ * Lanes are served in the order given. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ FF_CONFORMANCE(execution_claim_match, part_of_a_name_is_not_the_name)
     EXPECT(t, !suits(t, offers, 3, &held));
 }
 
-/* K07; the original's claim stopped at a head that did not fit. */
+/* A claim does not stop at a head of the queue that does not fit. */
 FF_CONFORMANCE(execution_claim_match, head_that_does_not_fit_blocks_nobody)
 {
     static const char *const needs[] = {"gpu"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_complete.c -- success, and its result. Cases F01, C14, L07. */
+ * execution_complete.c -- success, and its result. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -57,7 +57,6 @@ FF_CONFORMANCE(execution_complete, event_tells_namespace_and_instance)
     EXPECT_INT(t, look(t, held.id)->version, event->version);
 }
 
-/* C14. */
 FF_CONFORMANCE(execution_complete, there_is_no_result_before)
 {
     const struct name waiting = given_submitted(t);

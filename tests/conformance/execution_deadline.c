@@ -2,7 +2,7 @@
  *
  * execution_deadline.c -- an execution whose deadline has passed ends, whatever it is doing.
  *
- * Cases C06, F09; pitfall F36 (nothing enforced deadlines). */
+ * Pitfall F36 (a delay overwrote the deadline). */
 #include "support/domain.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * execution_dedup.c -- the same submission twice is one execution.
  *
- * By idempotency key and by the caller's own id: C02 and F6 (the original took keys and ignored
- * them). That a window outlives the execution itself is in retention_sweep.c. */
+ * By idempotency key and by the caller's own id. Pitfall F6 (an earlier engine took keys and
+ * ignored them). That a window outlives the execution itself is in retention_sweep.c. */
 #include "support/domain.h"
 
 #include <stdio.h>
@@ -291,7 +291,7 @@ FF_CONFORMANCE(execution_dedup, own_id_said_again_is_the_first_one)
     EXPECT_ROWS(t, 1);
 }
 
-/* C02: the original let a second create alter the first. */
+/* A second submission does not alter the first. */
 FF_CONFORMANCE(execution_dedup, own_id_with_another_body_is_refused)
 {
     struct ff_submission s = own(OWN_ID);

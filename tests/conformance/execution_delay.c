@@ -2,7 +2,7 @@
  *
  * execution_delay.c -- not before its time: delays of submissions and of workers.
  *
- * Cases C04, K11; pitfall F36 (a delay overwrote the deadline, and nothing ever ended it). */
+ * Pitfall F36 (a delay overwrote the deadline, and nothing ever ended it). */
 #include "support/domain.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ FF_CONFORMANCE(execution_delay, same_attempt_continues_later)
     EXPECT_EVENTS(t, first.id, "acquired execution.delayed");
 }
 
-/* K11: the interrupted attempt is resumed, and the worker can tell. */
+/* The interrupted attempt is resumed, and the worker can tell. */
 FF_CONFORMANCE(execution_delay, next_claim_resumes_the_attempt)
 {
     const struct held first = given_claimed(t);

@@ -2,8 +2,8 @@
  *
  * execution_fail.c -- failures, retries and how long they wait.
  *
- * Cases F02 to F06; pitfalls F21 (policy ignored, permanent failures retried) and F36 (a back-off
- * that never ends). */
+ * Pitfalls F21 (policy ignored, permanent failures retried) and F36 (a back-off that never ended).
+ */
 #include "support/domain.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ FF_CONFORMANCE(execution_fail, with_retries_left_waits_for_its_backoff)
     EXPECT(t, nothing_to_claim(t));
 }
 
-/* F06, F36: in the original a typed failure stayed delayed for ever. */
+/* F36: in an earlier engine a typed failure stayed delayed for ever. */
 FF_CONFORMANCE(execution_fail, next_attempt_says_that_it_is_a_retry)
 {
     const struct ff_policy_spec p = retry_policy(2, 50);
@@ -81,7 +81,7 @@ FF_CONFORMANCE(execution_fail, retry_is_never_early)
     }
 }
 
-/* F03: exponential without jitter, with its ceiling. */
+/* Exponential without jitter, with its ceiling. */
 FF_CONFORMANCE(execution_fail, exponential_backoff_doubles_up_to_its_cap)
 {
     static const int64_t want[] = {20, 40, 80, 100, 100};
@@ -142,7 +142,6 @@ FF_CONFORMANCE(execution_fail, default_backoff_has_jitter)
     }
 }
 
-/* F04. */
 FF_CONFORMANCE(execution_fail, without_retries_left_ends_it)
 {
     const struct ff_policy_spec p = retry_policy(1, 0);
@@ -169,7 +168,7 @@ FF_CONFORMANCE(execution_fail, policy_of_no_retries_ends_it_at_once)
     EXPECT_STATE(t, held.id, "failed");
 }
 
-/* F05, decided: permanent never retries. F21: the reference retried even those. */
+/* F21: a permanent failure never retries, whatever the policy allows. */
 FF_CONFORMANCE(execution_fail, permanent_failures_never_retry)
 {
     const struct held held = given_claimed(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_get.c -- one execution, whole, in every state. Cases C10, C11, C15; pitfall F5 (reading
- * failed for whatever had been claimed). */
+ * execution_get.c -- one execution, whole, in every state.
+ *
+ * Pitfall F5 (reading failed for whatever had been claimed). */
 #include "support/domain.h"
 
 #include <string.h>
@@ -92,7 +93,6 @@ FF_CONFORMANCE_SLOW(execution_get, works_after_a_lapse_and_a_deadline)
     expect_readable(t, late.id, "expired");
 }
 
-/* C15. */
 FF_CONFORMANCE(execution_get, tells_attempt_and_lease)
 {
     const struct held held = given_claimed(t);
@@ -126,7 +126,7 @@ FF_CONFORMANCE(execution_get, version_rises_with_every_change)
     EXPECT_INT(t, look(t, name.id)->finished_at_ms, look(t, name.id)->changed_at_ms);
 }
 
-/* C10, C18: what does not exist is an answer, not a fault. */
+/* What does not exist is an answer, not a fault. */
 FF_CONFORMANCE(execution_get, unknown_is_not_found_everywhere)
 {
     struct ff_attempt_list all = {0};

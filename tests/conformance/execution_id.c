@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_id.c -- ids as people write them. Case C19. */
+ * execution_id.c -- ids as people write them. */
 #include "support/domain.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_list.c -- many executions: filters and pages. Cases C16, C17; F56 (no search). */
+ * execution_list.c -- many executions: filters and pages. Pitfall F56 (no search). */
 #include "support/domain.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ FF_CONFORMANCE(execution_list, newest_first)
         EXPECT_TEXT(t, names[4 - i].id, page->items[i].execution_id);
 }
 
-/* C16: 15 in pages of 5 are 3 pages, the last without a cursor. */
+/* 15 in pages of 5 are 3 pages, the last without a cursor. */
 FF_CONFORMANCE(execution_list, pages_cover_everything_once)
 {
     struct ff_submitted *const all = keep(t, 15 * sizeof *all);
@@ -123,7 +123,6 @@ FF_CONFORMANCE(execution_list, limit_has_a_default_and_an_end)
     EXPECT_REFUSED(t, FF_INVALID, "limit", when_listed(t, &f));
 }
 
-/* C17. */
 FF_CONFORMANCE(execution_list, bad_cursors_are_refused)
 {
     static const char *const bad[] = {"x",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_priority.c -- a new place in the queue. Case K20; unlike K21 ours is allowed in every
- * state but the last. */
+ * execution_priority.c -- a new place in the queue: in every state but the last. */
 #include "support/domain.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_progress.c -- how far a worker has come. Case L09. */
+ * execution_progress.c -- how far a worker has come. */
 #include "support/domain.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * execution_replay.c -- running again what has ended, as a new generation.
  *
- * Case X06; pitfall F34 (cancelled ones could not be replayed, limits ignored, history lost). */
+ * Pitfall F34 (cancelled ones could not be replayed, limits ignored, history lost). */
 #include "support/domain.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * execution_submit.c -- what is accepted is there, whole, and can be claimed at once.
  *
- * Cases C01, C04, C05, C20 and pitfalls F1, F6. What is refused: execution_submit_limits.c. */
+ * Pitfalls F1, F6. What is refused: execution_submit_limits.c. */
 #include "support/domain.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ FF_CONFORMANCE(execution_submit, retry_policy_without_a_number_means_none)
     EXPECT_INT(t, 0, look(t, given_submitted_with(t, &p).id)->policy.max_retries);
 }
 
-/* F1: in the original nothing ever made a created execution claimable. */
+/* F1: in an earlier engine nothing made a created execution claimable. */
 FF_CONFORMANCE(execution_submit, is_claimable_at_once)
 {
     const struct name name = given_submitted(t);
@@ -96,7 +96,7 @@ FF_CONFORMANCE(execution_submit, is_claimable_at_once)
     EXPECT_TEXT(t, name.id, given_claimed_next(t).id);
 }
 
-/* F6: the original took a delay and ignored it. */
+/* F6: an earlier engine took a delay and ignored it. */
 FF_CONFORMANCE(execution_submit, with_a_future_delay_is_delayed)
 {
     struct ff_submission s = submission();

@@ -2,8 +2,8 @@
  *
  * execution_submit_limits.c -- every field of a submission just inside and just outside its limits.
  *
- * What is refused names its field and leaves no row behind. Cases C07, C08, F6. The limits are
- * those of the HTTP contract. */
+ * What is refused names its field and leaves no row behind. The limits are those of the HTTP
+ * contract. */
 #include "support/domain.h"
 
 #include <float.h>
@@ -322,7 +322,7 @@ static void refused_policy(struct test *t, const struct ff_policy_spec *p, const
     refused(t, &s, FF_INVALID, field);
 }
 
-/* C07: a policy that makes no sense is refused, whatever part of it. */
+/* A policy that makes no sense is refused, whatever part of it. */
 FF_CONFORMANCE(execution_submit_limits, policy_numbers)
 {
     static const double factors[] = {0.5, -1, 1000.5, NAN, INFINITY, -DBL_MAX};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * execution_tag.c -- tags after the submission. Cases G01 to G04 for executions; names follow the
- * contract, so a dot is allowed and not required. */
+ * execution_tag.c -- tags after the submission.
+ *
+ * Dots in names are allowed, and mean nothing. */
 #include "support/domain.h"
 
 #include <stdio.h>
@@ -54,7 +55,6 @@ FF_CONFORMANCE(execution_tag, several_at_once)
     EXPECT_TEXT(t, "2", tag_of(t, name.id, "b"));
 }
 
-/* G04. */
 FF_CONFORMANCE(execution_tag, dots_in_names_mean_nothing)
 {
     const struct name name = given_submitted(t);
@@ -66,7 +66,7 @@ FF_CONFORMANCE(execution_tag, dots_in_names_mean_nothing)
     EXPECT_TEXT(t, NULL, tag_of(t, name.id, "a"));
 }
 
-/* G01: the change is a change of the execution. */
+/* The change is a change of the execution. */
 FF_CONFORMANCE(execution_tag, moves_version_and_log)
 {
     const struct name name = given_submitted(t);
@@ -93,7 +93,6 @@ FF_CONFORMANCE(execution_tag, reaches_every_state_and_leaves_it)
     EXPECT_TEXT(t, "2", tag_of(t, held.id, "a"));
 }
 
-/* G02. */
 FF_CONFORMANCE(execution_tag, bad_names_are_refused)
 {
     static const char *const bad[] = {"",    "Team", ".a",          "-a",   "_a",
@@ -113,7 +112,6 @@ FF_CONFORMANCE(execution_tag, bad_names_are_refused)
     EXPECT_EVENTS(t, name.id, "");
 }
 
-/* G03. */
 FF_CONFORMANCE(execution_tag, unknown_execution_is_not_found)
 {
     EXPECT_STATUS(t, FF_NOT_FOUND,

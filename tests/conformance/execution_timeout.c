@@ -2,7 +2,7 @@
  *
  * execution_timeout.c -- attempt_timeout_ms: time under a lease, renewed or not.
  *
- * Cases F09, F10; pitfall F18 (never enforced in the original). */
+ * Pitfall F18 (attempts had no time limit). */
 #include "support/domain.h"
 
 #include <string.h>

@@ -8,7 +8,6 @@
 
 /* --- growing --- */
 
-/* D02, D03 */
 FF_CONFORMANCE(flow_change, a_flow_grows_while_it_runs)
 {
     const struct flow flow = given_flow(t, "a b | a>b");
@@ -158,7 +157,7 @@ FF_CONFORMANCE(flow_change, growing_much_while_the_upstream_ends)
 
 /* --- cancelling --- */
 
-/* X03, F32, F33 */
+/* F32, F33 */
 FF_CONFORMANCE(flow_change, cancel_all_ends_all)
 {
     const struct flow flow = given_flow(t, "a b c d | a>b b>c");
@@ -231,7 +230,7 @@ FF_CONFORMANCE(flow_change, a_completed_flow_is_not_cancelled)
 
 /* --- replaying --- */
 
-/* X06, X07, F34, R3 */
+/* F34, R3 */
 FF_CONFORMANCE(flow_change, replay_reopens_what_was_skipped)
 {
     const struct flow flow = given_flow(t, "a b c d:2 | a>b a>c b>d c>d");

@@ -10,7 +10,6 @@
 #include "base/uuid.h"
 #include "model/ids.h"
 
-/* D01 */
 FF_CONFORMANCE(flow_create, everything_comes_back)
 {
     struct ff_flow_request *const r = graph(t, "build test-a test-b ship:1 | build>test-a "
@@ -63,7 +62,7 @@ FF_CONFORMANCE(flow_create, an_unknown_flow_is_not_found)
     EXPECT_STATUS(t, FF_INVALID, ff_flow_get(t->client, "x", &list, &t->err));
 }
 
-/* D04, D09, F13, R7 */
+/* F13, R7 */
 FF_CONFORMANCE(flow_create, what_cannot_run_is_refused_by_name)
 {
     static const struct {
@@ -297,7 +296,7 @@ FF_CONFORMANCE(flow_create, a_blocked_node_says_what_it_waits_for)
     EXPECT_TEXT(t, "quorum of 2: 1 succeeded, 0 failed, 0 skipped of 3", why.items[1].detail);
 }
 
-/* One that was skipped says who is to blame, hop by hop. D18 */
+/* One that was skipped says who is to blame, hop by hop. */
 FF_CONFORMANCE(flow_create, a_skipped_node_says_why)
 {
     const struct flow flow = given_flow(t, "a b c d | a>c b>c c>d");

@@ -106,7 +106,7 @@ static size_t ticks_to_the_end(struct test *t, struct ff_engine *engine)
     return ticks;
 }
 
-/* A crashed cascade of depth D drains in at most D ticks (F8). */
+/* A crashed cascade of depth D drains in at most D ticks. */
 FF_CONFORMANCE(flow_reconcile, a_tick_is_a_level)
 {
     const struct flow flow = given_flow(t, "a b c d e f | a>b b>c c>d d>e e>f");
@@ -243,7 +243,7 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_hop_goes_on_at_its_cursor)
     EXPECT_TEXT(t, "failed", look_flow(t, &flow)->state);
 }
 
-/* D12: a drain that nobody has begun is finished after a restart. */
+/* A drain that nobody has begun is finished after a restart. */
 FF_CONFORMANCE_SLOW(flow_reconcile, a_drain_is_finished_by_others)
 {
     const struct flow flow = given_flow(t, "a b c d:any x | x>b x>c a>d b>d c>d");
@@ -269,7 +269,7 @@ static void when_replayed_with_all_below(struct test *t, const char *id)
     EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
 }
 
-/* D12: one whose join is open again is dropped; what the join waits for lives. */
+/* One whose join is open again is dropped; what the join waits for lives. */
 FF_CONFORMANCE(flow_reconcile, a_stale_drain_is_dropped)
 {
     const struct flow flow = given_flow(t, "a b d:any | a>d b>d");
@@ -292,7 +292,7 @@ FF_CONFORMANCE(flow_reconcile, a_stale_drain_is_dropped)
     EXPECT_FLOW(t, &flow, "running a:waiting b:waiting d:waiting_children");
 }
 
-/* X04: the members of a flow whose cancel was all that was written follow after a restart. */
+/* The members of a flow whose cancel was all that was written follow after a restart. */
 FF_CONFORMANCE_SLOW(flow_reconcile, a_flow_cancel_is_finished_by_others)
 {
     const struct flow flow = given_flow(t, "a b c | a>b b>c");
@@ -305,7 +305,7 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_flow_cancel_is_finished_by_others)
     WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == 3);
 }
 
-/* X03: a cascade that is faster than the drain skips nobody: who waits in a cancelled flow is
+/* A cascade that is faster than the drain skips nobody: who waits in a cancelled flow is
  * cancelled, whichever way his join turns out. */
 FF_CONFORMANCE(flow_reconcile, a_cascade_before_the_drain_cancels_too)
 {
@@ -321,8 +321,7 @@ FF_CONFORMANCE(flow_reconcile, a_cascade_before_the_drain_cancels_too)
     EXPECT_TEXT(t, "flow", look(t, node_id(t, &flow, "d"))->cancelled_by);
 }
 
-/* R3: a replay that comes before the last one's reopening was walked takes over what it was to do.
- */
+/* A replay that comes before the last one's reopening was walked takes over what it was to do. */
 FF_CONFORMANCE(flow_reconcile, all_below_is_not_forgotten_by_the_next_replay)
 {
     const struct flow flow = given_flow(t, "a b c | a>b b>c");
@@ -380,7 +379,7 @@ FF_CONFORMANCE_SLOW(flow_reconcile, a_removal_is_finished_by_others)
     WAIT_UNTIL(t, list(t, &filter)->count == 0);
 }
 
-/* D20: loops that are restricted to a namespace leave the others' hops alone. */
+/* Loops that are restricted to a namespace leave the others' hops alone. */
 FF_CONFORMANCE_SLOW(flow_reconcile, a_filter_keeps_to_its_tenant)
 {
     const struct ff_options one = {.size = sizeof one, .scan_ns = "one"};

@@ -67,7 +67,7 @@ FF_CONFORMANCE(flow_replay, a_running_node_goes_on)
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
 }
 
-/* R5: an input that an edge would replace is refused, not dropped. */
+/* An input that an edge would replace is refused, not dropped. */
 FF_CONFORMANCE(flow_replay, no_input_for_a_node_that_gets_one)
 {
     const struct flow flow = given_flow(t, "a b | a>b=");

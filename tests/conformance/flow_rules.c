@@ -139,7 +139,7 @@ FF_CONFORMANCE(flow_rules, a_crowd_of_upstreams_is_counted_once_each)
 
 /* --- siblings --- */
 
-/* D12: every decided join cancels its own rest, once, with two processes at it. */
+/* Every decided join cancels its own rest, once, with two processes at it. */
 FF_CONFORMANCE(flow_rules, many_joins_cancel_their_rest)
 {
     enum { GROUPS = 6 };
@@ -204,7 +204,7 @@ FF_CONFORMANCE(flow_rules, what_nobody_needs_any_more_is_cancelled)
 
 /* --- data --- */
 
-/* D13: an upstream that did not succeed brings nothing; its node keeps its own input. */
+/* An upstream that did not succeed brings nothing; its node keeps its own input. */
 FF_CONFORMANCE(flow_rules, a_failed_upstream_brings_no_input)
 {
     struct ff_flow_request *const r = graph(t, "a b c:any! | a>c= b>c");
@@ -253,7 +253,7 @@ FF_CONFORMANCE(flow_rules, a_success_without_result_is_no_input)
 
 /* --- ends that are not a worker's --- */
 
-/* D16, R8: an upstream that expires is heard of like any other. */
+/* R8: an upstream that expires is heard of like any other. */
 FF_CONFORMANCE_SLOW(flow_rules, an_expired_node_skips_what_waits_for_it)
 {
     struct ff_flow_request *const r = graph(t, "a b c | a>b b>c");
@@ -325,7 +325,7 @@ FF_CONFORMANCE(flow_rules, another_join_is_another_node)
 
 /* --- replaying --- */
 
-/* X07: what had been satisfied stays so; only the edge of the replayed one is open again. */
+/* R3: what had been satisfied stays so; only the edge of the replayed one is open again. */
 FF_CONFORMANCE(flow_rules, a_replay_takes_back_its_own_edges_only)
 {
     const struct flow flow = given_flow(t, "a b c | a>c b>c");

@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "base/macros.h"
 
-/* D05, D15, D19, F3, F4 */
+/* F3, F4 */
 FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
 {
     const struct flow flow = given_flow(t, "a b c | a>b b>c");
@@ -28,7 +28,7 @@ FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
     expect_reconcilers_idle(t);
 }
 
-/* C12: a member tells its flow by its bare id, its node, and can be read in every state. */
+/* F5: a member tells its flow by its bare id, its node, and can be read in every state. */
 FF_CONFORMANCE(flow_run, a_member_tells_its_flow_in_every_state)
 {
     static const char *const states[] = {"waiting_children", "waiting", "active", "completed"};
@@ -85,7 +85,7 @@ FF_CONFORMANCE(flow_run, a_diamond_forks_and_joins)
     expect_reconcilers_idle(t);
 }
 
-/* D06, F12 */
+/* F12 */
 FF_CONFORMANCE(flow_run, a_failure_skips_everything_below)
 {
     const struct flow flow = given_flow(t, "a b c d | a>b b>c c>d");
@@ -107,7 +107,7 @@ FF_CONFORMANCE(flow_run, a_cancelled_node_skips_what_waits_for_it)
     WAIT_FLOW(t, &flow, "failed a:cancelled b:skipped");
 }
 
-/* D07, F10 */
+/* F11 */
 FF_CONFORMANCE(flow_run, any_of_takes_the_first_and_cancels_the_rest)
 {
     const struct flow flow = given_flow(t, "a b c d:any | a>d b>d c>d");
@@ -145,7 +145,6 @@ FF_CONFORMANCE(flow_run, an_impossible_quorum_skips_and_cancels)
     EXPECT_TEXT(t, "sibling_quorum_impossible", look(t, node_id(t, &flow, "c"))->cancel_reason);
 }
 
-/* D13 */
 FF_CONFORMANCE(flow_run, results_reach_the_nodes_below)
 {
     const struct flow flow = given_flow(t, "a b c | a>c= b>c");

@@ -3,7 +3,7 @@
  * lease_fence.c -- who may not act any more, and what each of them hears.
  *
  * The order of answers: exact repeat of one's last word, lease_revoked, stale_lease, conflict,
- * not_active. Cases L02 to L07, L15; pitfalls F15, F16, F17. */
+ * not_active. Pitfalls F15, F16, F17. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ FF_CONFORMANCE(lease_fence, wrong_lease_id_is_stale)
     EXPECT_OK(t, when_completed(t, &held, NULL));
 }
 
-/* L04: a lease is three things; two are none. */
+/* A lease is three things; two are none. */
 FF_CONFORMANCE(lease_fence, part_of_a_lease_is_refused)
 {
     const struct held held = given_claimed(t);
@@ -87,7 +87,7 @@ FF_CONFORMANCE(lease_fence, lease_that_never_was_is_not_active)
     EXPECT_STATE(t, waiting.id, "waiting");
 }
 
-/* F15: in the original the old worker of attempt n overwrote the owner of attempt n + 1. */
+/* F15: the old worker of attempt n must not overwrite what the owner of attempt n + 1 does. */
 FF_CONFORMANCE_SLOW(lease_fence, lapsed_worker_cannot_touch_its_successor)
 {
     const struct ff_policy_spec p = policy();
@@ -194,7 +194,7 @@ FF_CONFORMANCE(lease_fence, same_result_of_another_type_is_a_conflict)
     EXPECT_INT(t, FF_CONFLICT, result.status);
 }
 
-/* L02: renewing what has ended tells how it ended. */
+/* Renewing what has ended tells how it ended. */
 FF_CONFORMANCE(lease_fence, renewing_after_the_end_tells_the_outcome)
 {
     const struct held held = given_claimed(t);
@@ -215,7 +215,7 @@ FF_CONFORMANCE(lease_fence, renewing_after_giving_back_is_not_active)
     EXPECT_TEXT(t, "", t->err.outcome);
 }
 
-/* L15, F16, F17: a cancelled execution is not brought back by its worker. */
+/* F16, F17: a cancelled execution is not brought back by its worker. */
 FF_CONFORMANCE(lease_fence, worker_of_a_cancelled_execution_hears_the_outcome)
 {
     const struct held held = given_claimed(t);
@@ -226,7 +226,7 @@ FF_CONFORMANCE(lease_fence, worker_of_a_cancelled_execution_hears_the_outcome)
     EXPECT_EVENTS(t, held.id, "acquired operator.cancel_requested revoked completion.cancelled");
 }
 
-/* F16: a double fail of the original made the index jump and gave the task two owners. */
+/* F16: in an earlier engine a second fail made the index jump and gave the task two owners. */
 FF_CONFORMANCE(lease_fence, failing_twice_counts_once)
 {
     const struct ff_policy_spec p = retry_policy(5, 3600000);

@@ -2,8 +2,8 @@
  *
  * lease_lapse.c -- a lease that ran out under lease_lapse = "retry".
  *
- * One rule decides, not two timers that race. Cases L10, L18, F10; pitfalls F18, F21. Under
- * "reclaim": lease_reclaim.c. */
+ * One rule decides, not two timers that race. Pitfalls F18, F21. Under "reclaim":
+ * lease_reclaim.c. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@
 
 #define SHORT_MS 100
 
-/* F18, F21: the original killed or retried the job of a crashed worker by chance, or did nothing.
- */
+/* F18, F21: an earlier engine killed or retried the work of a crashed worker by chance, or did
+ * nothing. */
 FF_CONFORMANCE_SLOW(lease_lapse, puts_the_execution_back)
 {
     const struct ff_policy_spec p = policy();

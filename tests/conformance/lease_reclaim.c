@@ -2,8 +2,8 @@
  *
  * lease_reclaim.c -- a lease that ran out under lease_lapse = "reclaim": the attempt goes on.
  *
- * Cases R02, R04, R05, R08, L13, L18; pitfall F19. Ours differs from the checklist on purpose: the
- * attempt index is kept, and the old holder may come back until somebody claims. */
+ * The attempt keeps its index, and its old holder may come back until somebody claims.
+ * Pitfall F19. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -114,7 +114,7 @@ FF_CONFORMANCE_SLOW(lease_reclaim, revived_lease_lapses_again)
     EXPECT_OK(t, when_completed(t, &held, NULL));
 }
 
-/* R04: as many reclaims as allowed, then failed, with its events. */
+/* As many reclaims as allowed, then failed, with its events. */
 FF_CONFORMANCE_SLOW(lease_reclaim, cap_is_exact)
 {
     const struct ff_claim_request r = other_worker(SHORT_MS);
@@ -139,7 +139,7 @@ FF_CONFORMANCE_SLOW(lease_reclaim, cap_of_zero_allows_none)
     EXPECT_EVENTS(t, held.id, "acquired expired completion.failed");
 }
 
-/* F19: the original's scanners undid a fresh reclaim within two seconds. */
+/* F19: an earlier engine's scanners undid a fresh reclaim within two seconds. */
 FF_CONFORMANCE_SLOW(lease_reclaim, is_not_undone_by_the_timers)
 {
     struct ff_claim_request r = other_worker(30000);
@@ -160,7 +160,6 @@ FF_CONFORMANCE_SLOW(lease_reclaim, is_not_undone_by_the_timers)
     EXPECT_OK(t, when_completed(t, &now, NULL));
 }
 
-/* R08. */
 FF_CONFORMANCE_SLOW(lease_reclaim, previous_worker_is_no_longer_listed)
 {
     const struct ff_claim_request r = other_worker(30000);

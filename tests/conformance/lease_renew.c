@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lease_renew.c -- keeping a lease: longer, never shorter. Case L01. */
+ * lease_renew.c -- keeping a lease: longer, never shorter. */
 #include "support/domain.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ FF_CONFORMANCE(lease_renew, ttl_has_limits)
     EXPECT_OK(t, when_renewed(t, &held, 3600000));
 }
 
-/* F35: every renewal of the original was one more event row. */
+/* F35: in an earlier engine every renewal was one more event row. */
 FF_CONFORMANCE(lease_renew, writes_no_event_inside_its_first_ttl)
 {
     const struct held held = given_claimed(t);

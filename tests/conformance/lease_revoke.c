@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lease_revoke.c -- an operator takes a lease away. Cases L11, L12. */
+ * lease_revoke.c -- an operator takes a lease away. */
 #include "support/flows.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * store_open.c -- opening, refusing to open, and forking. Cases Q02, Q04; pitfall F52 (no check of
- * the schema). */
+ * store_open.c -- opening, refusing to open, and forking.
+ *
+ * Pitfall F52 (no check of the schema). */
 #include "support/flows.h"
 
 #include <stdio.h>
@@ -197,7 +198,6 @@ FF_CONFORMANCE(store_open, newer_schema_that_still_fits_is_fine)
     EXPECT_STATE(t, name.id, "waiting");
 }
 
-/* Q04. */
 FF_CONFORMANCE(store_open, migrating_says_from_where_to_where)
 {
     int32_t from = -1, to = -1;
@@ -219,7 +219,6 @@ FF_CONFORMANCE(store_open, many_may_open_an_empty_store_at_once)
     EXPECT_STATE(t, given_submitted(t).id, "waiting");
 }
 
-/* Q02. */
 FF_CONFORMANCE(store_open, memory_stores_are_told_apart_by_name)
 {
     struct ff_client *a = NULL, *b = NULL, *same = NULL;

@@ -2,7 +2,7 @@
  *
  * store_share.c -- two engines on one store, many threads on both.
  *
- * Cases Q02, Q03, D20. Deeper races: tests/hammer and tests/isolation. */
+ * Deeper races: tests/hammer and tests/isolation. */
 #include "support/domain.h"
 
 #include <stdatomic.h>
@@ -158,7 +158,7 @@ static void submit_many(struct test *t, size_t index, void *ctx)
         (void)given_submitted(t);
 }
 
-/* Q03: two writers on one file get in each other's way, and nobody notices. */
+/* Two writers on one file get in each other's way, and nobody notices. */
 FF_CONFORMANCE(store_share, writers_of_two_clients_do_not_fail_each_other)
 {
     (void)another_client(t, NULL);
@@ -180,7 +180,7 @@ static struct held given_short_lease(struct test *t, const char *ns, const char 
     return given_claim(t, &r);
 }
 
-/* D20: an engine that looks after one tenant leaves the others alone. */
+/* An engine that looks after one tenant leaves the others alone. */
 FF_CONFORMANCE_SLOW(store_share, timers_of_one_namespace_leave_others_alone)
 {
     const struct ff_options mine = {.size = sizeof mine, .scan_ns = "mine"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_bulk.c -- items of one call, written by two executors (decision 13). */
+ * test_bulk.c -- items of one call, written by two executors (decision 0013). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -49,7 +49,7 @@ static void test_capset__order_and_repeats_do_not_matter(void **state)
     assert_int_equal(id_a, 0);
 }
 
-/* K05, K06: superset matches, one missing does not. */
+/* Superset matches, one missing does not. */
 static void test_capset__a_worker_must_offer_all(void **state)
 {
     const struct ff_str offered[] = {FF_STR("a"), FF_STR("ab"), FF_STR("c")};

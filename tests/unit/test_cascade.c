@@ -36,7 +36,7 @@ static int events_of(struct ff_uuid flow, int32_t kind, int32_t type)
 
 /* --- order --- */
 
-/* D05, D15, F3 */
+/* F3 */
 static void test_cascade__a_chain_runs_in_order(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c | a>b b>c");
@@ -257,7 +257,7 @@ static void test_cascade__a_wide_hop_goes_page_by_page(void **state)
 
 /* --- failures --- */
 
-/* D06, F12 */
+/* F12 */
 static void test_cascade__skips_go_down_to_the_last(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d e | a>b b>c c>d a>e");
@@ -271,7 +271,7 @@ static void test_cascade__skips_go_down_to_the_last(void **state)
     assert_int_equal(events_of(flow, FF_EVENT_FLOW, FF_EVENT_FLOW_FAILED), 1);
 }
 
-/* F12, D16: whatever ends an upstream, its downstreams hear of it. */
+/* F12: whatever ends an upstream, its downstreams hear of it. */
 static void test_cascade__a_cancelled_or_expired_upstream_counts_as_failed(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d | a>c b>d");
@@ -362,7 +362,7 @@ static void test_cascade__a_delay_outlives_a_skip_that_ends_at_once(void **state
 
 /* --- cancelling a flow --- */
 
-/* X03, F32, F33 */
+/* F32, F33 */
 static void test_cascade__cancel_all_ends_every_member(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d | a>b b>c");
@@ -457,7 +457,7 @@ static void test_cascade__a_stranger_is_no_upstream(void **state)
 
 /* --- replay --- */
 
-/* X07, F34, R3 */
+/* F34, R3 */
 static void test_cascade__replay_reopens_what_was_skipped(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d | a>b a>c b>d c>d");

@@ -129,7 +129,6 @@ static void test_check__sizes_of_a_submission(void **state)
     SUBMIT(input, FF_STR("\xff\0\x01"), FF_OK, ""); /* bytes are bytes */
 }
 
-/* C05 */
 static void test_check__priorities_are_clamped(void **state)
 {
     static const int64_t said[] = {INT64_MIN, -1, 0, 5, 9000, 9001, INT64_MAX};
@@ -158,7 +157,6 @@ static void assert_tag(struct ff_str name, struct ff_str value, ff_status status
     assert_error(prepare(in), status, field);
 }
 
-/* G02, G04 */
 static void test_check__tags(void **state)
 {
     struct ff_tag_in twice[] = {{FF_STR("a"), FF_STR("1")}, {FF_STR("a"), FF_STR("2")}};
@@ -214,7 +212,6 @@ static void assert_capability(struct ff_str token, ff_status status)
     assert_error(ff_claim_prepare(&claim, &w.arena, &w.error), status, "capabilities[1]");
 }
 
-/* C08 */
 static void test_check__capabilities(void **state)
 {
     struct ff_str many[FF_CAPABILITIES_MAX + 1];
@@ -294,7 +291,6 @@ static ff_status prepare_claim(struct ff_claim_in in)
         assert_error(prepare_claim(in_), status, field);                                           \
     } while (0)
 
-/* K17 */
 static void test_check__claims(void **state)
 {
     (void)state;

@@ -24,7 +24,6 @@ static struct ff_exec_id given_in_lane(const char *lane, int64_t priority)
     return world_submit(&w, &in);
 }
 
-/* K02 */
 static void test_claim__gives_a_lease(void **state)
 {
     const struct ff_exec_id id = world_given_ready(&w);
@@ -49,10 +48,9 @@ static void test_claim__gives_a_lease(void **state)
     assert_int_equal(world_last_event(&w)->lease_epoch, 1);
     assert_int_equal(world_last_event(&w)->state, FF_STATE_ACTIVE);
     assert_int_equal(world_last_event(&w)->version, row->version);
-    assert_int_equal(world_claim(&w, "w2", 5, &out), 0); /* K01, K10 */
+    assert_int_equal(world_claim(&w, "w2", 5, &out), 0);
 }
 
-/* K03, K05..K07 */
 static void test_claim__best_first_and_only_what_fits(void **state)
 {
     struct ff_str gpu[] = {FF_STR("gpu")};
@@ -126,7 +124,7 @@ static void test_claim__by_kind_and_namespace(void **state)
     assert_int_equal(out.task_count, 1);
 }
 
-/* K04: equal claims of a batch share a scan and deal it out. */
+/* Equal claims of a batch share a scan and deal it out. */
 static void test_claim__one_batch_never_gives_a_row_twice(void **state)
 {
     struct ff_claim_in in[3];
@@ -279,7 +277,7 @@ static void test_claim__a_request_follows_its_own_leases_only(void **state)
     assert_int_equal(out.task_count, 0);
 }
 
-/* A regression of the original: retries must not move the beginning. */
+/* Retries do not move the beginning. */
 static void test_claim__started_once_is_started(void **state)
 {
     const struct ff_exec_id id = world_given_ready(&w);

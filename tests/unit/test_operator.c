@@ -18,7 +18,7 @@
 
 /* --- cancel --- */
 
-/* X01, X02; F12: a cancel writes its completion like every other end. */
+/* R8: a cancel writes its completion like every other end. */
 static void test_operator__cancel_whatever_it_is_doing(void **state)
 {
     const struct ff_exec_id waiting = world_given_ready(&w);
@@ -93,7 +93,6 @@ static void test_operator__a_member_leaves_a_hop(void **state)
 
 /* --- priority and tags --- */
 
-/* K20 */
 static void test_operator__priority_reorders_and_is_logged(void **state)
 {
     struct ff_priority_in in = {.id = world_given_ready(&w), .priority = 99999};
@@ -188,7 +187,6 @@ static void test_operator__tags_are_limited_in_number(void **state)
 
 /* --- revoke --- */
 
-/* L11, L12 */
 static void test_operator__revoke_takes_the_lease_away(void **state)
 {
     struct ff_task_ref task = world_given_task(&w);
@@ -224,7 +222,7 @@ static void test_operator__revoke_takes_the_lease_away(void **state)
 
 /* --- replay --- */
 
-/* X06; F34: cancelled ones too, history stays, the limit counts. */
+/* F34: cancelled ones too, history stays, the limit counts. */
 static void test_operator__replay_is_a_new_generation(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);

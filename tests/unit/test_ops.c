@@ -18,7 +18,6 @@
 
 /* --- complete --- */
 
-/* F01 */
 static void test_ops__complete_ends_it(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);
@@ -36,7 +35,7 @@ static void test_ops__complete_ends_it(void **state)
     assert_string_equal(world_events(&w, task.id, 0), "lease.acquired completion.success");
 }
 
-/* F16, L15: told twice it is the same success, and one event. */
+/* F16: told twice it is the same success, and one event. */
 static void test_ops__complete_told_twice_is_one_success(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);
@@ -182,7 +181,6 @@ static void test_ops__renewals_are_sampled(void **state)
 
 /* --- progress --- */
 
-/* L09 */
 static void test_ops__progress_keeps_what_is_not_said(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);
@@ -207,7 +205,7 @@ static void test_ops__progress_keeps_what_is_not_said(void **state)
 
 /* --- fail --- */
 
-/* F02, F06; F21: policy and class decide, not one of them alone. */
+/* F21: policy and class decide, not one of them alone. */
 static void test_ops__fail_retries_with_back_off(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);
@@ -259,7 +257,6 @@ static void test_ops__fail_told_twice_is_one_failure(void **state)
     assert_int_equal(world_complete(&w, task, "1", &again), FF_CONFLICT);
 }
 
-/* F04 */
 static void test_ops__fail_ends_when_retries_are_used_up(void **state)
 {
     struct ff_policy policy;
@@ -288,7 +285,6 @@ static void test_ops__fail_ends_when_retries_are_used_up(void **state)
     assert_int_equal(w.row_count[FF_TABLE_ATTEMPT], 3);
 }
 
-/* F05 */
 static void test_ops__permanent_failures_never_retry(void **state)
 {
     const struct ff_task_ref task = world_given_task(&w);

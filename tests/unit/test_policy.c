@@ -202,7 +202,7 @@ static void test_policy__limits_at_their_edges(void **state)
     assert_refused(&fixed, "policy.retry_policy.backoff.delay_ms");
 }
 
-/* F03: 1000, 2000, 4000 ... 60000; fixed stays. */
+/* 1000, 2000, 4000 ... 60000; fixed stays. */
 static void test_policy__backoff_sequence(void **state)
 {
     static const int64_t expected[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};

@@ -12,7 +12,7 @@
 
 #include "support/graph_fixture.h"
 
-/* D07, F10, F11 */
+/* F11 */
 static void test_sibling__the_first_success_cancels_the_rest(void **state)
 {
     const struct ff_uuid flow = world_given_flow(&w, "a b c d:any | a>d b>d c>d");

@@ -102,7 +102,7 @@ static void test_submit__is_as_old_as_its_call(void **state)
     }
 }
 
-/* C04; F36: the delay has a column of its own. */
+/* F36: the delay has a column of its own. */
 static void test_submit__delays(void **state)
 {
     struct ff_submit_in in = world_submission(&w);
@@ -227,7 +227,6 @@ static void test_submit__in_one_batch_the_later_is_the_duplicate(void **state)
     assert_true(out[2].created);
 }
 
-/* C02 */
 static void test_submit__own_ids_follow_the_rule_of_the_key(void **state)
 {
     const struct ff_exec_id id = {7, {.b = {1, 2, 3}}};

@@ -64,7 +64,7 @@ static const struct ff_attempt *attempt_of(struct ff_task_ref task)
     return world_row(&w, FF_TABLE_ATTEMPT, &key);
 }
 
-/* The seed's rule: interrupted, eligible at once, index + 1; exhausted: expired. F10, F18, L18. */
+/* F18: interrupted, eligible at once, index + 1; without retries left it expires. */
 static void test_timer__a_lapse_retries_until_there_are_none_left(void **state)
 {
     const struct ff_policy policy = policy_with(1, FF_LAPSE_RETRY);
@@ -154,7 +154,7 @@ static void test_timer__the_old_holder_may_come_back_until_a_claim(void **state)
     assert_int_equal(out.state, FF_STATE_SUCCESS);
 }
 
-/* R04: the boundary is allowed, the next lapse ends it, with its completion (F21). */
+/* F21: the boundary is allowed; the next lapse ends it, with its completion. */
 static void test_timer__reclaims_have_a_cap(void **state)
 {
     struct ff_policy policy = policy_with(9, FF_LAPSE_RECLAIM);
@@ -176,7 +176,7 @@ static void test_timer__reclaims_have_a_cap(void **state)
     assert_true(ff_str_eq(attempt_of(task)->failure_message, FF_STR("max_reclaims_exceeded")));
 }
 
-/* F09, F10, F18: the attempt's own time is enforced, and it is not the lease's. */
+/* F18: the attempt's own time is enforced, and it is not the lease's. */
 static void test_timer__an_attempt_may_take_too_long(void **state)
 {
     struct ff_policy policy = policy_with(1, FF_LAPSE_RECLAIM);
@@ -286,7 +286,7 @@ static void test_timer__released_time_counts(void **state)
     assert_int_equal(world_execution(&w, task.id)->due_at_ms, w.now_ms + 2000);
 }
 
-/* C06, F09: the deadline ends it in any phase. */
+/* The deadline ends it in any phase. */
 static void test_timer__a_deadline_ends_it_in_any_phase(void **state)
 {
     struct ff_submit_in in[3] = {world_submission(&w), world_submission(&w), world_submission(&w)};
@@ -605,7 +605,7 @@ static void test_timer__only_new_workers_are_announced(void **state)
     row = w.rows[FF_TABLE_WORKER][0];
     assert_int_equal(row->seen_at_ms, w.now_ms);
     assert_int_equal(row->registered_at_ms, w.now_ms - 59999);
-    w.now_ms += 60000; /* F53: away for too long is new again */
+    w.now_ms += 60000; /* away for too long is new again */
     assert_int_equal(world_run(&w, FF_OP_WORKER_TOUCH, &in, unused), FF_OK);
     assert_int_equal(w.event_count, 2);
     in.worker_id = FF_STR("other");
