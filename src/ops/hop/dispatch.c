@@ -11,7 +11,9 @@
  * edge. The member itself is not held: an edge added to it after it ended is born resolved.
  *
  * Reopening comes before the completion of the same generation. It takes back what an older
- * generation resolved in joins that were never satisfied, and reopens the nodes they had skipped.
+ * generation resolved in joins that are not satisfied; with `reopen_downstream` in satisfied ones,
+ * too, but a success only where the node has ended or not begun. Nodes that ended because of what
+ * is taken back run again as soon as their join allows it.
  * Read first: docs/internals/cascade.md. Tests: tests/unit/test_cascade.c. */
 #include <assert.h>
 
