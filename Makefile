@@ -12,7 +12,7 @@ PEERS   ?=
         format clean
 
 help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install missing Debian packages (all of them, also those of the tests)
 	@tools/setup full
