@@ -92,7 +92,7 @@ const struct ff_verb ff_verbs[] = {
     {"events", "", 0, 0, "print the event log, or follow it",
      "One line per event, with --json one object per line. Without --follow everything behind "
      "--after (from the start) up to now; with --follow what comes from now on, or from --after "
-     "on, and never an event twice or none. Whoever keeps the last cursor can go on there.",
+     "on; each event exactly once. Whoever keeps the last cursor can go on there.",
      events_takes, ff_run_events},
     {"cancel", "[ID...]", 0, 64, "end executions, whatever they are doing",
      "Without an ID all living executions that match the filter are cancelled, up to 10,000 in one "
@@ -131,7 +131,8 @@ const struct ff_verb ff_verbs[] = {
     {"lanes", "[pause|resume LANE]", 0, 2, "show lanes and their depth; pause or resume one",
      "A paused lane hands out no work; what is running goes on.", lanes_takes, ff_run_lanes},
     {"workers", "", 0, 0, "show the workers that have claimed",
-     "A worker is live while its last claim is not older than it said.", nothing, ff_run_workers},
+     "A worker is live until the time it announced with its last claim has passed.", nothing,
+     ff_run_workers},
     {"worker", "-- CMD [ARG...]", 1, 64, "run a command for every task",
      "The input comes on standard input; standard output becomes the result (JSON if it is JSON), "
      "exit status 0 completes the task. Another status fails it with what was written to standard "
