@@ -17,8 +17,6 @@
 #endif
 
 #define FF_UNUSED        __attribute__((unused))
-#define FF_LIKELY(x)     __builtin_expect(!!(x), 1)
-#define FF_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #define FF_ARRAY_LEN(xs) (sizeof(xs) / sizeof((xs)[0]))
 
 /* Leaves the calling function with the status of `call` unless that is FF_OK. */

@@ -29,7 +29,6 @@ typedef enum ff_op_id {
 } ff_op_id;
 
 #define FF_OPF_NONE       0u
-#define FF_OPF_LARGE      1u /* runs on the second executor where there is one */
 #define FF_OPF_REPEATABLE 2u /* a repeat after outcome_unknown is safe */
 #define FF_OPF_CASCADE    4u /* one executor of a process takes them all: they share a flow's row */
 #define FF_OPF_FREES      8u /* its main effect: executions that can be claimed */
