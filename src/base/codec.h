@@ -27,21 +27,6 @@ static inline uint64_t ff_get_be(const uint8_t *in, unsigned bytes)
     return value;
 }
 
-static inline void ff_put_le(uint8_t *out, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        out[i] = (uint8_t)(value >> (8 * i));
-}
-
-static inline uint64_t ff_get_le(const uint8_t *in, unsigned bytes)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = bytes; i > 0; i--)
-        value = value << 8 | in[i - 1];
-    return value;
-}
-
 /* Two's complement, without leaning on the implementation-defined cast. */
 static inline int64_t ff_i64_from_bits(uint64_t bits)
 {
@@ -91,44 +76,19 @@ static inline int64_t ff_get_be_i64(const uint8_t *in)
     return ff_i64_from_bits(ff_get_be(in, 8));
 }
 
-static inline void ff_put_le16(uint8_t *out, uint16_t value)
-{
-    ff_put_le(out, value, 2);
-}
-
-static inline uint16_t ff_get_le16(const uint8_t *in)
-{
-    return (uint16_t)ff_get_le(in, 2);
-}
-
-static inline void ff_put_le32(uint8_t *out, uint32_t value)
-{
-    ff_put_le(out, value, 4);
-}
-
-static inline uint32_t ff_get_le32(const uint8_t *in)
-{
-    return (uint32_t)ff_get_le(in, 4);
-}
-
 static inline void ff_put_le64(uint8_t *out, uint64_t value)
 {
-    ff_put_le(out, value, 8);
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> (8 * i));
 }
 
 static inline uint64_t ff_get_le64(const uint8_t *in)
 {
-    return ff_get_le(in, 8);
-}
+    uint64_t value = 0;
 
-static inline void ff_put_le_i64(uint8_t *out, int64_t value)
-{
-    ff_put_le(out, (uint64_t)value, 8);
-}
-
-static inline int64_t ff_get_le_i64(const uint8_t *in)
-{
-    return ff_i64_from_bits(ff_get_le(in, 8));
+    for (unsigned i = 8; i > 0; i--)
+        value = value << 8 | in[i - 1];
+    return value;
 }
 
 #endif

@@ -2,8 +2,7 @@
  *
  * hashmap.c -- a map from byte strings to pointers, in an arena.
  *
- * Entries stand in an array in order of insertion; the hash table holds only indexes into it
- * (linear probing). Removing leaves the entry without a value, so probe chains stay whole.
+ * Entries stand in an array; the hash table holds only indexes into it (linear probing).
  * What must stay true: entry_count <= 3/4 slot_count, so that every probe meets an empty slot.
  * Tests: tests/unit/test_hashmap.c. */
 #include "base/hashmap.h"
@@ -40,7 +39,7 @@ static struct ff_hashmap_entry *find(const struct ff_hashmap *map, const void *k
     for (size_t slot = (size_t)hash & mask; map->slots[slot] != 0; slot = (slot + 1) & mask) {
         struct ff_hashmap_entry *const entry = &map->entries[map->slots[slot] - 1];
 
-        if (entry->value && entry->hash == hash && entry->key_bytes == key_bytes &&
+        if (entry->hash == hash && entry->key_bytes == key_bytes &&
             (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0))
             return entry;
     }
@@ -58,39 +57,11 @@ static void index_entry(uint32_t *slots, size_t slot_count, uint64_t hash, size_
     slots[slot] = (uint32_t)(index + 1);
 }
 
-/* Moves the live entries to `entries` (the same array or a larger one) and indexes them in
- * `slots`, which is empty. */
-static void rebuild(struct ff_hashmap *map, struct ff_hashmap_entry *entries, uint32_t *slots,
-                    size_t slot_count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < map->entry_count; i++) {
-        if (!map->entries[i].value)
-            continue;
-        entries[kept] = map->entries[i];
-        index_entry(slots, slot_count, entries[kept].hash, kept);
-        kept++;
-    }
-    map->entries = entries;
-    map->slots = slots;
-    map->slot_count = slot_count;
-    map->entry_count = kept;
-}
-
-/* Room for one more entry. A table that is full of removed entries is cleaned, not grown: a map
- * that adds and removes for ever must not eat its arena. */
+/* Room for one more entry. */
 static bool make_room(struct ff_hashmap *map)
 {
-    if (map->slot_count > 0) {
-        if (map->entry_count < entry_count_max(map->slot_count))
-            return true;
-        if (map->live_count <= map->entry_count / 2) {
-            memset(map->slots, 0, map->slot_count * sizeof *map->slots);
-            rebuild(map, map->entries, map->slots, map->slot_count);
-            return true;
-        }
-    }
+    if (map->entry_count < entry_count_max(map->slot_count))
+        return true;
     if (map->slot_count >= SLOT_COUNT_MAX)
         return false;
 
@@ -101,7 +72,13 @@ static bool make_room(struct ff_hashmap *map)
 
     if (!slots || !entries)
         return false;
-    rebuild(map, entries, slots, slot_count);
+    for (size_t i = 0; i < map->entry_count; i++) {
+        entries[i] = map->entries[i];
+        index_entry(slots, slot_count, entries[i].hash, i);
+    }
+    map->entries = entries;
+    map->slots = slots;
+    map->slot_count = slot_count;
     return true;
 }
 
@@ -128,37 +105,10 @@ ff_status ff_hashmap_put(struct ff_hashmap *map, const void *key, size_t key_byt
     const void *const copy = ff_arena_copy(map->arena, key, key_bytes);
 
     if (!copy || !make_room(map))
-        return ff_fail(reterr, FF_NO_MEMORY, "no memory for a map of %zu", map->live_count + 1);
+        return ff_fail(reterr, FF_NO_MEMORY, "no memory for a map of %zu", map->entry_count + 1);
     map->entries[map->entry_count] = (struct ff_hashmap_entry){
         .key = copy, .key_bytes = key_bytes, .hash = hash, .value = value};
     index_entry(map->slots, map->slot_count, hash, map->entry_count);
     map->entry_count++;
-    map->live_count++;
     return FF_OK;
-}
-
-void *ff_hashmap_remove(struct ff_hashmap *map, const void *key, size_t key_bytes)
-{
-    struct ff_hashmap_entry *const entry =
-        find(map, key, key_bytes, ff_hash_bytes(map->seed, key, key_bytes));
-
-    if (!entry)
-        return NULL;
-
-    void *const value = entry->value;
-
-    entry->value = NULL;
-    map->live_count--;
-    return value;
-}
-
-const struct ff_hashmap_entry *ff_hashmap_next(const struct ff_hashmap *map, size_t *cursor)
-{
-    while (*cursor < map->entry_count) {
-        const struct ff_hashmap_entry *const entry = &map->entries[(*cursor)++];
-
-        if (entry->value)
-            return entry;
-    }
-    return NULL;
 }

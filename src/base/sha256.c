@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sha256.c -- SHA-256 and HMAC-SHA-256 by libcrypto.
+ * sha256.c -- SHA-256 by libcrypto.
  *
- * Only the EVP interface and the one-shot HMAC: the older per-algorithm calls are deprecated.
+ * Only the EVP interface: the older per-algorithm calls are deprecated.
  * Tests: tests/unit/test_sha256.c. */
 #include "base/sha256.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -107,22 +105,6 @@ void ff_sha256_done(struct ff_sha256 *sha)
         return;
     EVP_MD_CTX_free(sha->context);
     sha->context = NULL;
-}
-
-ff_status ff_hmac_sha256(struct ff_str key, struct ff_str text, uint8_t ret_mac[FF_SHA256_BYTES],
-                         struct ff_error *reterr)
-{
-    /* libcrypto takes NULL for "the key of last time" and counts keys in int. */
-    const char *const key_ptr = key.len ? key.ptr : "";
-    const unsigned char *const text_ptr = (const unsigned char *)(text.len ? text.ptr : "");
-    uint8_t mac[FF_SHA256_BYTES];
-
-    if (key.len > INT_MAX)
-        return ff_fail(reterr, FF_TOO_LARGE, "key of %zu bytes is too long", key.len);
-    if (!HMAC(EVP_sha256(), key_ptr, (int)key.len, text_ptr, text.len, mac, NULL))
-        return ff_fail(reterr, FF_INTERNAL, "hmac-sha-256 failed");
-    memcpy(ret_mac, mac, sizeof mac);
-    return FF_OK;
 }
 
 bool ff_secret_eq(const void *a, const void *b, size_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sha256.h -- SHA-256, HMAC-SHA-256 and a comparison that does not tell where it stopped.
+ * sha256.h -- SHA-256, and a comparison that does not tell where it stopped.
  *
  * A wrapper over libcrypto, which allocates: every result is checked. FF_NO_MEMORY when there is
  * no context, FF_INTERNAL when libcrypto refuses.
@@ -34,10 +34,7 @@ FF_MUST_CHECK ff_status ff_sha256_finish(struct ff_sha256 *sha, uint8_t ret_dige
                                          struct ff_error *reterr);
 void ff_sha256_done(struct ff_sha256 *sha);
 
-FF_MUST_CHECK ff_status ff_hmac_sha256(struct ff_str key, struct ff_str text,
-                                       uint8_t ret_mac[FF_SHA256_BYTES], struct ff_error *reterr);
-
-/* For tokens and signatures: takes the same time wherever the bytes differ. */
+/* For tokens: takes the same time wherever the bytes differ. */
 bool ff_secret_eq(const void *a, const void *b, size_t bytes);
 
 #endif

@@ -104,11 +104,6 @@ unsigned ff_uuid_version(struct ff_uuid uuid)
     return uuid.b[6] >> 4;
 }
 
-uint64_t ff_uuid_v7_unix_ms(struct ff_uuid uuid)
-{
-    return ff_get_be(uuid.b, 6);
-}
-
 void ff_uuid_set_tail(struct ff_uuid *uuid, uint16_t tail)
 {
     ff_put_be16(uuid->b + 14, tail);

@@ -41,9 +41,6 @@ struct ff_uuid ff_uuid_v4(const uint8_t random[16]);
 /* 4 for v4, 7 for v7; whatever the version nibble says. */
 unsigned ff_uuid_version(struct ff_uuid uuid);
 
-/* The 48-bit time of a v7 UUID. */
-uint64_t ff_uuid_v7_unix_ms(struct ff_uuid uuid);
-
 /* Bytes 14 and 15, big-endian; they hold no version or variant bits. */
 void ff_uuid_set_tail(struct ff_uuid *uuid, uint16_t tail);
 uint16_t ff_uuid_tail(struct ff_uuid uuid);

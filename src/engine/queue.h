@@ -59,6 +59,7 @@ typedef enum ff_lane_of_work {
  * while others compete. Returns how many. */
 size_t ff_queue_take(struct ff_queue *queue, ff_lane_of_work which, size_t max,
                      struct ff_list *out);
+/* What ff_queue_wait asks before it sleeps; by itself only tests do. */
 bool ff_queue_has(struct ff_queue *queue, ff_lane_of_work which);
 
 /* Takes out one job if it still waits here. True: it is the caller's again. */

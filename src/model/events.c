@@ -50,12 +50,3 @@ int32_t ff_event_kind_of(struct ff_str name)
     }
     return 0;
 }
-
-int32_t ff_event_type_of(int32_t kind, struct ff_str name)
-{
-    for (size_t i = 0; i < FF_ARRAY_LEN(events); i++) {
-        if (events[i].kind_code == kind && ff_str_eq(name, ff_str_of(events[i].type)))
-            return events[i].type_code;
-    }
-    return 0;
-}

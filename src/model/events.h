@@ -34,8 +34,7 @@ const char *ff_event_kind_name(int32_t kind);
 /* "acquired"; NULL for a code the kind does not have. */
 const char *ff_event_type_name(int32_t kind, int32_t type);
 
-/* The codes by name, e.g. of a subscription's filter. 0: no such name. */
+/* The code by its name, e.g. of a subscription's filter. 0: no such name. */
 int32_t ff_event_kind_of(struct ff_str name);
-int32_t ff_event_type_of(int32_t kind, struct ff_str name);
 
 #endif

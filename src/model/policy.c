@@ -44,12 +44,6 @@ void ff_policy_default(struct ff_policy *policy)
     };
 }
 
-void ff_policy_no_retries(struct ff_policy *policy)
-{
-    ff_policy_default(policy);
-    policy->max_retries = 0;
-}
-
 static ff_status in_range(int64_t value, int64_t min, int64_t max, const char *field,
                           struct ff_error *reterr)
 {

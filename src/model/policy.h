@@ -32,8 +32,6 @@ struct ff_policy {
 
 /* No retry_policy given: 3 retries, exponential 1 s ... 60 s with jitter. */
 void ff_policy_default(struct ff_policy *policy);
-/* retry_policy given without max_retries: 0 retries; the back-off keeps its defaults. */
-void ff_policy_no_retries(struct ff_policy *policy);
 /* Names the offending field in reterr->field, e.g. "policy.retry_policy.backoff.multiplier". */
 FF_MUST_CHECK ff_status ff_policy_check(const struct ff_policy *policy, struct ff_error *reterr);
 /* Absent when equal to the default. */

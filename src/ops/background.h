@@ -88,7 +88,5 @@ struct ff_worker_touch_in {
     struct ff_str worker_instance_id, worker_id, namespace, lanes, kinds, capabilities;
     int64_t ttl_ms;
 };
-FF_MUST_CHECK ff_status ff_worker_touch_check(const struct ff_worker_touch_in *in,
-                                              struct ff_error *reterr);
 
 #endif

@@ -496,10 +496,3 @@ ff_status ff_lane_pause_check(const struct ff_lane_pause_in *in, struct ff_error
     FF_TRY(ff_check_optional_text(in->by, FF_WORKER_ID_BYTES_MAX, "by", reterr));
     return ff_check_optional_text(in->reason, FF_REASON_BYTES_MAX, "reason", reterr);
 }
-
-ff_status ff_worker_touch_check(const struct ff_worker_touch_in *in, struct ff_error *reterr)
-{
-    FF_TRY(check_worker_id(in->worker_id, "worker_id", reterr));
-    FF_TRY(check_worker_id(in->worker_instance_id, "worker_instance_id", reterr));
-    return check_range(in->ttl_ms, 1, FF_DURATION_MS_MAX, "ttl_ms", reterr);
-}

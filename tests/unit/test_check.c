@@ -420,8 +420,6 @@ static void test_check__words_of_an_operator(void **state)
     struct ff_tag_in tag = {FF_STR("a"), ff_str_null()};
     struct ff_tag_op_in tags = {id, &tag, 1};
     struct ff_lane_pause_in pause = {.lane = FF_STR("a")};
-    struct ff_worker_touch_in touch = {
-        .worker_id = FF_STR("a"), .worker_instance_id = FF_STR("b"), .ttl_ms = 0};
 
     (void)state;
     assert_error(ff_cancel_check(&cancel, &w.error), FF_OK, "");
@@ -446,7 +444,6 @@ static void test_check__words_of_an_operator(void **state)
     assert_error(ff_lane_pause_check(&pause, &w.error), FF_OK, "");
     pause.lane = text_of(FF_LANE_BYTES_MAX + 1);
     assert_error(ff_lane_pause_check(&pause, &w.error), FF_INVALID, "lane");
-    assert_error(ff_worker_touch_check(&touch, &w.error), FF_INVALID, "ttl_ms");
 }
 
 int main(void)

@@ -264,7 +264,7 @@ static void test_ops__fail_ends_when_retries_are_used_up(void **state)
     struct ff_task_ref task;
 
     (void)state;
-    ff_policy_no_retries(&policy);
+    ff_policy_default(&policy);
     policy.max_retries = 2;
     policy.backoff = FF_BACKOFF_FIXED;
     policy.delay_ms = 0;

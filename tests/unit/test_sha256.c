@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_sha256.c -- published digests and signatures, whole and in pieces.
+ * test_sha256.c -- published digests, whole and in pieces.
  *
  * Of src/base/sha256. No database, no clock, no sleep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/encode.h"
 #include "base/macros.h"
 #include "base/sha256.h"
-#include "base/str.h"
 
 static void check_digest(const char *hex, const uint8_t digest[FF_SHA256_BYTES])
 {
@@ -67,32 +65,6 @@ static void test_sha256__finishing_twice_gives_no_digest(void **state FF_UNUSED)
     ff_sha256_done(&sha);
 }
 
-/* RFC 4231, cases 2 and 6. */
-static void test_sha256__published_signatures(void **state FF_UNUSED)
-{
-    uint8_t mac[FF_SHA256_BYTES];
-    char key[131];
-
-    assert_int_equal(
-        FF_OK, ff_hmac_sha256(FF_STR("Jefe"), FF_STR("what do ya want for nothing?"), mac, NULL));
-    check_digest("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843", mac);
-
-    memset(key, 0xaa, sizeof key);
-    assert_int_equal(
-        FF_OK, ff_hmac_sha256((struct ff_str){.ptr = key, .len = sizeof key},
-                              FF_STR("Test Using Larger Than Block-Size Key - Hash Key First"), mac,
-                              NULL));
-    check_digest("60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54", mac);
-}
-
-static void test_sha256__empty_key_and_text(void **state FF_UNUSED)
-{
-    uint8_t mac[FF_SHA256_BYTES];
-
-    assert_int_equal(FF_OK, ff_hmac_sha256(ff_str_null(), ff_str_null(), mac, NULL));
-    check_digest("b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad", mac);
-}
-
 static void test_sha256__secrets_compare_by_content(void **state FF_UNUSED)
 {
     assert_true(ff_secret_eq("abc", "abc", 3));
@@ -107,8 +79,6 @@ int main(void)
         cmocka_unit_test(test_sha256__published_digests),
         cmocka_unit_test(test_sha256__pieces_give_the_same),
         cmocka_unit_test(test_sha256__finishing_twice_gives_no_digest),
-        cmocka_unit_test(test_sha256__published_signatures),
-        cmocka_unit_test(test_sha256__empty_key_and_text),
         cmocka_unit_test(test_sha256__secrets_compare_by_content),
     };
 
