@@ -80,7 +80,7 @@ static void client_submit(struct sim *sim, struct client *client)
 
 static struct note *some_note(struct sim *sim, size_t lately)
 {
-    const struct ff_vec *const notes = &sim->book->notes;
+    const struct vec *const notes = &sim->book->notes;
     struct note *note = NULL;
 
     /* Lately submitted ones are where something is going on. */
@@ -175,7 +175,7 @@ static void client_new(struct sim *sim, int number)
     struct client *const client = sim_alloc(sim, sizeof *client);
 
     client->actor = (struct actor){number, soon_us(sim, 100), client_act, client_hear};
-    if (ff_vec_push(&sim->actors, &sim->arena, &client->actor, NULL) != FF_OK)
+    if (vec_push(&sim->actors, &sim->arena, &client->actor, NULL) != FF_OK)
         assert(!"out of memory");
 }
 
@@ -449,7 +449,7 @@ static void worker_new(struct sim *sim, int number)
         worker->offer.namespace = ff_str_of(sim_namespaces[sim_below(sim, STREAM_WORK, 2)]);
     for (size_t i = 0; i < TASKS_MAX; i++)
         task_drop(&worker->tasks[i]);
-    if (ff_vec_push(&sim->actors, &sim->arena, &worker->actor, NULL) != FF_OK)
+    if (vec_push(&sim->actors, &sim->arena, &worker->actor, NULL) != FF_OK)
         assert(!"out of memory");
 }
 

@@ -158,7 +158,7 @@ struct ask *ask_send(struct sim *sim, struct ask *ask, int64_t wait_ms)
             ff_op_types[ask->word->op].name, ask->node->number,
             ask->word->note ? (int)ask->word->note->submit->number : -1,
             ask->word->tenancy ? (int)ask->word->tenancy->epoch : -1);
-    if (ff_vec_push(&sim->asks_out, &sim->arena, ask, NULL) != FF_OK)
+    if (vec_push(&sim->asks_out, &sim->arena, ask, NULL) != FF_OK)
         assert(!"out of memory");
     sim->next_leave_us = ff_min_i64(sim->next_leave_us, ask->leave_us);
     sim_wake(ask->node);

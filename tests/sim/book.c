@@ -30,9 +30,9 @@ struct book *book_new(struct sim *sim)
     return book;
 }
 
-static void add(struct sim *sim, struct ff_vec *vec, void *item)
+static void add(struct sim *sim, struct vec *vec, void *item)
 {
-    if (ff_vec_push(vec, &sim->arena, item, NULL) != FF_OK)
+    if (vec_push(vec, &sim->arena, item, NULL) != FF_OK)
         assert(!"out of memory");
 }
 

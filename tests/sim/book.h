@@ -46,7 +46,7 @@ struct note {
     struct word *submit;
     bool exists;
     uint32_t purges;
-    struct ff_vec tenancies;
+    struct vec tenancies;
     int32_t completed_generation; /* -1: none */
     int64_t last_event_id;
     int64_t returned_epoch; /* the highest a claim has told anybody */
@@ -84,7 +84,7 @@ struct word {
 struct flow_note {
     struct ff_uuid id;
     struct ff_str namespace;
-    struct ff_vec members;      /* note */
+    struct vec members;         /* note */
     const struct word *created; /* by whom */
 };
 
@@ -131,7 +131,7 @@ struct ask {
 };
 
 struct book {
-    struct ff_vec notes, words, flows;
+    struct vec notes, words, flows;
     struct ff_hashmap by_uuid;
     struct ff_hashmap by_lease;   /* tenancies */
     struct ff_hashmap by_promise; /* claims, by the lease ids they would hand out */

@@ -238,7 +238,7 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
     if (last && last->end == FF_END_LAPSED && last->claim != tenancy->claim)
         sim_sometimes(sim, SOMETIMES_TAKE_OVER);
     if (ff_hashmap_put(&sim->book->by_lease, tenancy->lease_id.b, 16, tenancy, NULL) != FF_OK ||
-        ff_vec_push(&note->tenancies, &sim->arena, tenancy, NULL) != FF_OK)
+        vec_push(&note->tenancies, &sim->arena, tenancy, NULL) != FF_OK)
         assert(!"out of memory");
     if (tenancy->claim->applied != at->commit->number)
         tenancy->claim->tasks = 0;

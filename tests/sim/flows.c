@@ -21,7 +21,7 @@ static struct flow_note *flow_new(struct sim *sim)
         random[i] = (uint8_t)ff_prng_below(&sim->streams[STREAM_WORK], 256); /* never from a tape */
     flow->id = ff_flow_id_mint(sim_store_ms(sim), random);
     flow->namespace = ff_str_of(sim_namespaces[sim_below(sim, STREAM_WORK, 2)]);
-    if (ff_vec_push(&sim->book->flows, &sim->arena, flow, NULL) != FF_OK)
+    if (vec_push(&sim->book->flows, &sim->arena, flow, NULL) != FF_OK)
         assert(!"out of memory");
     return flow;
 }
@@ -193,7 +193,7 @@ struct ask *ask_flow(struct sim *sim, struct actor *actor, struct word *word)
 
 static struct flow_note *some_flow(struct sim *sim)
 {
-    const struct ff_vec *const flows = &sim->book->flows;
+    const struct vec *const flows = &sim->book->flows;
 
     return flows->items[flows->len - 1 - sim_below(sim, STREAM_WORK, ff_min_size(flows->len, 6))];
 }

@@ -366,7 +366,7 @@ static void read_pulse(struct model *model, struct ff_read *read, int64_t now_ms
 
 static void read_capsets(struct model *model, struct ff_read *read)
 {
-    const struct ff_vec *const slots = &model->slots[FF_TABLE_CAPSET];
+    const struct vec *const slots = &model->slots[FF_TABLE_CAPSET];
 
     read->row_count = 0;
     read->rows = ff_arena_array(read->arena, slots->len + 1, sizeof *read->rows);
@@ -388,7 +388,7 @@ static void read_capsets(struct model *model, struct ff_read *read)
 
 static void read_head(struct model *model, struct ff_read *read)
 {
-    const struct ff_vec *const events = &model->events;
+    const struct vec *const events = &model->events;
 
     read->row_count = 1;
     read->col_count = FF_OUT_LOG_HEAD_CELLS;
@@ -417,7 +417,7 @@ void model_read_holders(struct model *model, struct ff_read *read)
 /* Everything is kept, so a page is what lies between two ids. */
 static void read_events(struct model *model, struct ff_read *read)
 {
-    const struct ff_vec *const events = &model->events;
+    const struct vec *const events = &model->events;
     const int64_t after = read->params[0].as.i64, upto = read->params[1].as.i64;
     const size_t limit = (size_t)read->params[2].as.i64;
 

@@ -21,13 +21,13 @@
 
 /* --- memory --- */
 
-void model_vec_add(struct model *model, struct ff_vec *vec, void *item)
+void model_vec_add(struct model *model, struct vec *vec, void *item)
 {
-    if (ff_vec_push(vec, &model->arena, item, NULL) != FF_OK)
+    if (vec_push(vec, &model->arena, item, NULL) != FF_OK)
         assert(!"the model is out of memory");
 }
 
-void model_vec_remove(struct ff_vec *vec, const void *item)
+void model_vec_remove(struct vec *vec, const void *item)
 {
     for (size_t i = 0; i < vec->len; i++)
         if (vec->items[i] == item) {
@@ -506,7 +506,7 @@ model_got model_tx_step(struct model_tx *tx, bool *ret_done)
 /* Events are kept in the order of their ids, whoever commits first. */
 static void append_event(struct model *model, struct ff_event *event)
 {
-    struct ff_vec *const events = &model->events;
+    struct vec *const events = &model->events;
     size_t at = events->len;
 
     model_vec_add(model, events, event);

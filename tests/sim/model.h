@@ -13,8 +13,8 @@
 #ifndef SIM_MODEL_H
 #define SIM_MODEL_H
 
-#include "base/vec.h"
 #include "store/store.h"
+#include "support/vec.h"
 
 struct model;
 struct model_tx;
@@ -131,13 +131,13 @@ struct model_tx {
     struct model *model;
     uint64_t number;               /* names it among those who hold the lock of the log */
     struct model_session *session; /* NULL: a ghost, or somebody from outside */
-    struct ff_vec locks;           /* model_slot */
-    struct ff_vec changes;         /* model_change, in the order of the statements */
+    struct vec locks;              /* model_slot */
+    struct vec changes;            /* model_change, in the order of the statements */
     size_t changes_done;
-    struct ff_vec events;
-    struct ff_vec open_lanes; /* model_slot: must not be paused */
-    bool saving;              /* the changes are known */
-    bool refused;             /* a shadow: this save must not succeed */
+    struct vec events;
+    struct vec open_lanes; /* model_slot: must not be paused */
+    bool saving;           /* the changes are known */
+    bool refused;          /* a shadow: this save must not succeed */
     bool numbered;
     bool commits; /* what a ghost does at its end */
     int sometimes;
@@ -152,12 +152,12 @@ struct model {
     struct model_hooks hooks;
     struct ff_arena arena; /* of everything; dropped with the model */
     struct ff_hashmap index[FF_TABLE_COUNT];
-    struct ff_vec slots[FF_TABLE_COUNT];
-    struct ff_vec events;
+    struct vec slots[FF_TABLE_COUNT];
+    struct vec events;
     int64_t event_seq;
     uint64_t commit_count, tx_count;
-    struct ff_vec movers;        /* model_session */
-    struct ff_vec txs;           /* open ones */
+    struct vec movers;           /* model_session */
+    struct vec txs;              /* open ones */
     struct model_slot **scratch; /* of model_scan */
     size_t scratch_cap;
 };
@@ -178,8 +178,8 @@ model_got model_tx_step(struct model_tx *tx, bool *ret_done);
 void model_tx_commit(struct model_tx *tx, bool late);
 void model_tx_rollback(struct model_tx *tx);
 struct model_slot *model_slot_of(const struct model *model, ff_table table, const void *key);
-void model_vec_add(struct model *model, struct ff_vec *vec, void *item);
-void model_vec_remove(struct ff_vec *vec, const void *item);
+void model_vec_add(struct model *model, struct vec *vec, void *item);
+void model_vec_remove(struct vec *vec, const void *item);
 /* A committed row on its way out, in the rowset's or the reader's arena. */
 void model_copy_out(ff_table table, const void *from, void *to, struct ff_arena *arena);
 

@@ -114,8 +114,8 @@ struct sim {
     int64_t store_offset_ms, store_drift_ppm, outage_until_us;
     struct model *model;
     struct node nodes[SIM_NODES_MAX];
-    struct ff_vec actors, subscribers;
-    struct ff_vec asks_out;
+    struct vec actors, subscribers;
+    struct vec asks_out;
     int64_t next_leave_us;
     struct book *book;
     uint32_t ops_left;

@@ -174,8 +174,8 @@ void sim_subscribers_new(struct sim *sim)
         if (sim_percent(sim, STREAM_ORDER, 40))
             s->match.kinds =
                 1u << (sim_percent(sim, STREAM_ORDER, 50) ? FF_EVENT_COMPLETION : FF_EVENT_LEASE);
-        if (ff_vec_push(&sim->actors, &sim->arena, &s->actor, NULL) != FF_OK ||
-            ff_vec_push(&sim->subscribers, &sim->arena, s, NULL) != FF_OK)
+        if (vec_push(&sim->actors, &sim->arena, &s->actor, NULL) != FF_OK ||
+            vec_push(&sim->subscribers, &sim->arena, s, NULL) != FF_OK)
             assert(!"out of memory");
     }
 }

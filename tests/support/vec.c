@@ -4,7 +4,7 @@
  *
  * Capacity doubles; the arena extends the array in place where it can.
  * Tests: tests/unit/test_vec.c. */
-#include "base/vec.h"
+#include "support/vec.h"
 
 #include <stdint.h>
 
@@ -15,8 +15,7 @@
 
 #define FIRST_CAP 8
 
-ff_status ff_vec_push(struct ff_vec *vec, struct ff_arena *arena, void *item,
-                      struct ff_error *reterr)
+ff_status vec_push(struct vec *vec, struct ff_arena *arena, void *item, struct ff_error *reterr)
 {
     if (vec->len == vec->cap) {
         const size_t cap = vec->cap ? 2 * vec->cap : FIRST_CAP;
