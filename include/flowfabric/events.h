@@ -44,10 +44,9 @@ FF_API FF_MUST_CHECK ff_status ff_history(struct ff_client *client, const char *
  * refused; an event that lacks what is asked for never matches. */
 struct ff_event_filter {
     size_t size;
-    const char *const
-        *kinds;        /* completion, lease, execution, operator, flow, worker, log, signal */
-    size_t kind_count; /* 0: all */
-    const char *ns, *instance_tag;        /* NULL: any */
+    const char *const *kinds;      /* completion, lease, execution, operator, flow, worker, log */
+    size_t kind_count;             /* 0: all */
+    const char *ns, *instance_tag; /* NULL: any */
     int32_t partition_from, partition_to; /* both ends count; -1: from the first, to the last one */
     const char *execution_id;             /* canonical, fp:N:<uuid> or bare; NULL: any */
     const char *flow_id;                  /* with the events of its members; NULL: any */

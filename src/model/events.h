@@ -19,7 +19,6 @@ typedef enum ff_event_kind {
     FF_EVENT_FLOW,
     FF_EVENT_WORKER,
     FF_EVENT_LOG,
-    FF_EVENT_SIGNAL,
     FF_EVENT_KIND_END
 } ff_event_kind;
 
