@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -100,15 +99,6 @@ static void add(struct doctor *doctor, const char *name, const char *advice, str
             (struct ff_check){.name = name, .value = value.ptr ? value.ptr : "", .advice = advice};
 }
 
-const char *ff_wake_up_name(const struct ff_store_facts *facts)
-{
-    if (!facts->shared)
-        return "in process";
-    if (!facts->notify)
-        return "polling";
-    return strcmp(facts->kind, "sqlite") == 0 ? "data_version" : "notify";
-}
-
 static void add_facts(struct doctor *doctor)
 {
     const struct ff_store_facts *const facts = ff_engine_facts(doctor->client->engine);
@@ -120,7 +110,7 @@ static void add_facts(struct doctor *doctor)
         facts->notify || !facts->shared
             ? NULL
             : "other processes hear of work by polling: LISTEN does not reach us",
-        ff_str_of(ff_wake_up_name(facts)));
+        ff_str_of(facts->wake_up));
     add(doctor, "pooler",
         facts->pooler ? "a pooler in transaction mode: connect to the database itself for prepared "
                         "statements and hints"

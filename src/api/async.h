@@ -150,11 +150,6 @@ FF_MUST_CHECK ff_status ff_replay_where_at(struct ff_client *client, const struc
 
 /* --- looking --------------------------------------------------------------------------------- */
 
-/* How whoever waits hears of work that others hand in: "in process", "data_version" (a counter of
- * the file is looked at), "notify" or "polling". */
-struct ff_store_facts;
-const char *ff_wake_up_name(const struct ff_store_facts *facts);
-
 /* FF_OK: the store answers. */
 FF_MUST_CHECK ff_status ff_ping(struct ff_client *client, int64_t timeout_ms,
                                 struct ff_error *reterr);

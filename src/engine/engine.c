@@ -170,8 +170,8 @@ static ff_status start_threads(struct ff_engine *engine, struct ff_error *reterr
 
 static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr)
 {
-    const bool sqlite = strcmp(engine->store->facts.kind, "sqlite") == 0;
-    const int asked = engine->options.executors > 0 ? engine->options.executors : sqlite ? 1 : 2;
+    const bool row_locks = engine->store->facts.row_locks;
+    const int asked = engine->options.executors > 0 ? engine->options.executors : row_locks ? 2 : 1;
     const int wanted = asked < FF_EXECUTORS_MAX - 1 ? asked : FF_EXECUTORS_MAX - 1;
     const int readers = engine->options.readers > 0 ? engine->options.readers : READERS;
 
@@ -185,7 +185,7 @@ static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr
         FF_TRY(ff_executor_init(&engine->executors[i], engine, which, reterr));
         engine->executor_count++;
     }
-    if (!sqlite) { /* rows are never held by somebody else on SQLite */
+    if (row_locks) { /* nobody else has to be patient */
         FF_TRY(ff_executor_init(&engine->executors[engine->executor_count], engine, FF_TAKE_PATIENT,
                                 reterr));
         engine->executor_count++;

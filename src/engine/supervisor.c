@@ -461,8 +461,7 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
 static void next_read(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
     const struct ff_engine *const engine = supervisor->engine;
-    const bool looks_after =
-        engine->options.loops && strcmp(engine->store->facts.kind, "postgres") == 0;
+    const bool looks_after = engine->options.loops && engine->store->facts.upkeep;
 
     if (mono_ms >= supervisor->next_pulse_mono_ms) {
         start_read(supervisor, FF_SQL_PULSE);

@@ -139,7 +139,7 @@ static bool ready_verbose(struct ff_request *request, ff_status status,
     ff_json_put_bool(&made, "store_reachable", status == FF_OK);
     ff_json_put_text(&made, "problem", status == FF_OK ? NULL : error->message);
     ff_json_put_bool(&made, "schema_current", status != FF_SCHEMA);
-    ff_json_put_text(&made, "wake_up", ff_wake_up_name(facts));
+    ff_json_put_text(&made, "wake_up", facts->wake_up);
     ff_json_put_text(&made, "log", facts->serial_log ? "serial" : "concurrent");
     ff_json_put_bool(&made, "pooler", facts->pooler);
     ff_json_put_text(&made, "warnings", facts->warnings[0] ? facts->warnings : NULL);

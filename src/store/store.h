@@ -97,12 +97,17 @@ struct ff_session {
 
 /* What a store found out about itself at start-up. */
 struct ff_store_facts {
-    const char *kind; /* "sqlite", "postgres" */
+    const char *kind; /* "sqlite", "postgres": above the seam for people only */
     char version[32];
-    bool notify;        /* hints between processes work */
+    bool notify; /* hints between processes work */
+    /* How whoever waits hears of work that others hand in: "in process", "data_version" (a counter
+     * of the file is looked at), "notify" or "polling". For people, too. */
+    const char *wake_up;
     bool serial_log;    /* events are numbered under one row: commits wait for each other */
     bool pooler;        /* behind a transaction-mode pooler */
     bool shared;        /* other processes may use the same store */
+    bool row_locks;     /* several write at a time, and may wait for a row that another holds */
+    bool upkeep;        /* sessions and ranges of the log have to be looked after */
     bool dead_rows;     /* scans walk over what is gone until somebody cleans up */
     bool proves;        /* a SAVE can prove what is assumed, and begin by itself */
     char warnings[512]; /* settings an operator should change; empty if none */

@@ -669,7 +669,9 @@ struct ff_store *model_store_new(struct model *model, int node, bool shared, boo
     store->base.facts = (struct ff_store_facts){.kind = "model",
                                                 .version = "1",
                                                 .notify = notify,
+                                                .wake_up = notify ? "notify" : "polling",
                                                 .shared = shared,
+                                                .row_locks = true,
                                                 .dead_rows = true,
                                                 .proves = true};
     store->model = model;

@@ -179,7 +179,7 @@ int lx_setup(void **state)
 {
     static const struct ff_store_ops ops = {session_new, store_notify, store_notified,
                                             NULL,        store_free,   NULL};
-    static struct ff_store store = {.ops = &ops, .facts = {.kind = "postgres"}};
+    static struct ff_store store = {.ops = &ops, .facts = {.kind = "fixture", .row_locks = true}};
     struct ff_engine_options options;
 
     (void)state;

@@ -207,7 +207,7 @@ static void test_engine__only_the_pulse_breaks_contact(void **state)
     int64_t since_ms;
 
     (void)state;
-    engine->store->facts.kind = "postgres"; /* where sessions and ranges are looked after */
+    engine->store->facts.upkeep = true;
     pass(3000, 100);
     since_ms = engine->contact.since_ms;
     side_reads = 0;
@@ -222,7 +222,7 @@ static void test_engine__jump_of_the_log_is_looked_after_at_once(void **state)
     struct ff_supervisor *const supervisor = &engine->supervisor;
 
     (void)state;
-    engine->store->facts.kind = "postgres";
+    engine->store->facts.upkeep = true;
     pass(1000, 100);
     supervisor->next_reap_mono_ms = supervisor->next_upkeep_mono_ms = INT64_MAX;
     side_reads = 0;

@@ -311,10 +311,13 @@ static ff_status prepare(struct ff_pg_store *pg, const struct ff_store_options *
     }
     pg->store.facts.kind = "postgres";
     pg->store.facts.shared = true;
+    pg->store.facts.row_locks = true;
+    pg->store.facts.upkeep = true;
     pg->store.facts.dead_rows = true;
     pg->store.facts.proves = true;
     pg->store.facts.pooler = pg->config.pooler;
     pg->store.facts.notify = !pg->config.pooler; /* LISTEN needs a session of its own */
+    pg->store.facts.wake_up = pg->store.facts.notify ? "notify" : "polling";
     return FF_OK;
 }
 

@@ -390,6 +390,7 @@ static ff_status store_init(struct ff_sqlite_store *store, const struct ff_store
         FF_TRY(open_file(store, options->create, reterr));
     store->base.facts.shared = !store->memory;
     store->base.facts.notify = !store->memory;
+    store->base.facts.wake_up = store->memory ? "in process" : "data_version";
     if (options->as_it_is)
         return FF_OK;
     if (!home_enter(store))
