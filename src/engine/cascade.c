@@ -205,8 +205,8 @@ static struct ff_job *job_of(struct ff_engine *engine, const struct ff_cascade_i
     return job;
 }
 
-/* False: the job could not be handed over. */
-static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slot,
+/* False: it could not be queued; the job is freed. */
+static bool queue_job(struct ff_engine *engine, struct ff_job *job, uint32_t slot,
                       void (*done)(struct ff_job *job, void *ctx))
 {
     struct ff_error error;
@@ -227,7 +227,7 @@ static bool hand_over(struct ff_engine *engine, struct ff_job *job, uint32_t slo
 static bool start(struct ff_engine *engine, const struct ff_cascade_item *item, uint32_t slot,
                   const struct made *made)
 {
-    return hand_over(engine, job_of(engine, item, made), slot, item_done);
+    return queue_job(engine, job_of(engine, item, made), slot, item_done);
 }
 
 /* The item leaves the list; what is left of it is found in the store. */
@@ -281,7 +281,7 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
         in->flow_id = item->flow_id;
         later->in = in;
     }
-    if (!hand_over(engine, later, slot, postponed))
+    if (!queue_job(engine, later, slot, postponed))
         leave(engine, slot, false);
 }
 

@@ -185,7 +185,7 @@ static ff_status make_sessions(struct ff_engine *engine, struct ff_error *reterr
         FF_TRY(ff_executor_init(&engine->executors[i], engine, which, reterr));
         engine->executor_count++;
     }
-    if (row_locks) { /* nobody else has to be patient */
+    if (row_locks) { /* otherwise no row is ever held by somebody else */
         FF_TRY(ff_executor_init(&engine->executors[engine->executor_count], engine, FF_TAKE_PATIENT,
                                 reterr));
         engine->executor_count++;
@@ -339,7 +339,7 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
     loops = ff_supervisor_in_flight(&engine->supervisor);
     for (size_t i = 0; i < engine->executor_count; i++)
         ff_executor_abort(&engine->executors[i]);
-    if (engine->supervisor.pulsing)
+    if (engine->supervisor.reading)
         engine->supervisor.session->ops->abandon(engine->supervisor.session,
                                                  &engine->supervisor.call);
     ff_tail_close(FF_STEAL(engine->tail));

@@ -224,7 +224,7 @@ static bool skip_to(struct ff_follow *follow, ff_notice notice, int64_t event_id
     return true;
 }
 
-static void is_full(struct ff_follow *follow)
+static void note_full(struct ff_follow *follow)
 {
     if (!follow->full_since_mono_ms)
         follow->full_since_mono_ms = ff_engine_mono_ms(follow->tail->engine);
@@ -241,7 +241,7 @@ static bool give(struct ff_follow *follow, const struct ff_event *event)
         return false;
     if (ff_event_matches(&follow->match, event)) {
         if (!has_room(follow)) {
-            is_full(follow);
+            note_full(follow);
             return false;
         }
         item = item_new(event);
@@ -400,7 +400,7 @@ struct ff_follow *ff_follow_next_lagging(struct ff_tail *tail)
         if (!follow->started || follow->failed || follow->dropped || follow->at >= tail->position)
             continue;
         if (!has_room_for_page(follow)) {
-            is_full(follow);
+            note_full(follow);
             continue;
         }
         ff_list_remove(node); /* the others come first next time */

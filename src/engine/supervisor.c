@@ -366,7 +366,7 @@ static void start_read(struct ff_supervisor *supervisor, int block)
                                         .param_count = param_count,
                                         .arena = &supervisor->arena};
     supervisor->call = (struct ff_call){.kind = FF_CALL_READ, .read = &supervisor->read};
-    supervisor->pulsing = true;
+    supervisor->reading = true;
     supervisor->engine->stats.store_calls++;
     supervisor->session->ops->start(supervisor->session, &supervisor->call);
 }
@@ -436,7 +436,7 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
     struct ff_engine *const engine = supervisor->engine;
 
-    supervisor->pulsing = false;
+    supervisor->reading = false;
     if (supervisor->read.block == FF_SQL_PULSE)
         supervisor->next_pulse_mono_ms = mono_ms + PULSE_MS;
     if (supervisor->read.block == FF_SQL_LOG_UPKEEP && supervisor->call.outcome != FF_CALLED_OK) {
@@ -520,7 +520,7 @@ static int64_t loop_time(const struct ff_supervisor *supervisor, ff_loop_id id, 
 static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
 {
     struct ff_engine *const engine = supervisor->engine;
-    int64_t next_ms = supervisor->pulsing ? INT64_MAX : supervisor->next_pulse_mono_ms;
+    int64_t next_ms = supervisor->reading ? INT64_MAX : supervisor->next_pulse_mono_ms;
 
     pthread_mutex_lock(&engine->lock);
     for (int id = 0; engine->options.loops && id < FF_LOOP_COUNT; id++)
@@ -549,7 +549,7 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
     const bool followed = ff_tail_followed(engine->tail);
     bool parked;
 
-    if (supervisor->pulsing &&
+    if (supervisor->reading &&
         supervisor->session->ops->finish(supervisor->session, &supervisor->call))
         read_ended(supervisor, mono_ms);
     pthread_mutex_lock(&engine->lock);
@@ -565,12 +565,12 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
         ff_engine_unpark(engine, UINT64_MAX);
         ff_tail_wake(engine->tail);
     }
-    if (!supervisor->pulsing)
+    if (!supervisor->reading)
         next_read(supervisor, mono_ms);
     for (int id = 0; id < FF_LOOP_COUNT; id++)
         if (due[id])
             tick(supervisor, (ff_loop_id)id);
     expire_waiting(supervisor, mono_ms);
-    *ret_waiting = supervisor->pulsing;
+    *ret_waiting = supervisor->reading;
     return next_time(supervisor, mono_ms);
 }

@@ -43,7 +43,7 @@ struct ff_supervisor {
     struct ff_read read;
     struct ff_value params[4];
     struct ff_arena arena;
-    bool pulsing;
+    bool reading; /* `call` is under way */
     int64_t next_pulse_mono_ms, next_expiry_mono_ms, next_look_mono_ms;
     struct ff_pulse pulse;
     _Atomic bool missed; /* the last one, and somebody has been told */

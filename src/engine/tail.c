@@ -201,7 +201,7 @@ static int page_block(struct ff_tail *tail, const struct ff_event_match *match, 
 /* --- the horizon --- */
 
 /* Does one of those who held the lock then hold it now? */
-static bool somebody_left(const char *then, struct ff_str now)
+static bool some_still_hold(const char *then, struct ff_str now)
 {
     char token[64];
     size_t from = 0;
@@ -321,7 +321,7 @@ static void head_ended(struct ff_tail *tail)
         return;
     }
     if (tail->pending &&
-        (!somebody_left(tail->holders, holders) || FF_MUTANT(tailer_waits_one_round))) {
+        (!some_still_hold(tail->holders, holders) || FF_MUTANT(tailer_waits_one_round))) {
         tail->pending = false;
         settle(tail, tail->pending_id, tail->pending_poll);
     } else if (tail->pending) {
