@@ -122,6 +122,8 @@ void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_
 void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, bool certain);
 /* After a commit: caches, wake-ups, hints. */
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch);
+/* A hint of ours may still be on its way: notified() moves it on. */
+bool ff_engine_hint_waits(const struct ff_engine *engine, int64_t mono_ms);
 /* The bit of a lane among the wake slots. */
 uint64_t ff_engine_wake_slot(struct ff_str lane);
 /* A new claim that would look in vain, as far as we know, waits first and looks a moment later, if

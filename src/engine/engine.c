@@ -329,8 +329,7 @@ size_t ff_engine_close(struct ff_engine *engine, int64_t grace_ms)
     while (engine->thread_count > 0 && !quiet(engine) && ff_engine_mono_ms(engine) < until_ms)
         sleep_until(engine, until_ms, 2);
     /* A process that submits and leaves should still wake somebody. */
-    while (engine->thread_count > 0 &&
-           atomic_load(&engine->hint_until_mono_ms) > ff_engine_mono_ms(engine)) {
+    while (engine->thread_count > 0 && ff_engine_hint_waits(engine, ff_engine_mono_ms(engine))) {
         (void)engine->store->ops->notified(engine->store);
         sleep_until(engine, until_ms, 2);
     }

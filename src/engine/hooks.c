@@ -138,21 +138,36 @@ void ff_engine_batch_ended(struct ff_engine *engine, struct ff_batch *batch, boo
         ff_lowwater_end(&engine->lowwater, &batch->rows, certain);
 }
 
-void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
+static void learn_capsets(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
+        if (entry->found == FF_FOUND_ROW)
+            ff_engine_learn_capset(engine, entry->row);
+}
+
+/* Times the supervisor should know of. True: wake it. Called with the engine's lock. */
+static bool hint_supervisor(struct ff_supervisor *supervisor, const struct ff_execution *row)
+{
+    bool hinted = false;
+
+    if (row->state == FF_STATE_ACTIVE && row->lease_ttl_ms < FF_CONTACT_GAP_MS)
+        hinted = ff_supervisor_hint_short_lease(supervisor, row->lease_ttl_ms);
+    if (ff_state_is_delayed(row->state) && row->due_at_ms != FF_NULL64) {
+        ff_supervisor_hint_delay(supervisor, row->due_at_ms);
+        hinted = true;
+    }
+    return hinted;
+}
+
+/* Lanes in which something became claimable; tells the supervisor of times on the way, and whether
+ * it has to be woken. Called with the engine's lock. */
+static uint64_t wake_slots_of(struct ff_engine *engine, const struct ff_rowset *rows,
+                              bool *ret_hinted)
 {
     uint64_t slots = 0;
     bool hinted = false;
 
-    ff_engine_batch_ended(engine, batch, true);
-    ff_measure_committed(engine, batch);
-    if (engine->store->facts.proves)
-        ff_known_learn(&engine->known, &batch->rows);
-    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_CAPSET]; entry;
-         entry = entry->next)
-        if (entry->found == FF_FOUND_ROW)
-            ff_engine_learn_capset(engine, entry->row);
-    pthread_mutex_lock(&engine->lock);
-    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_EXECUTION]; entry;
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_EXECUTION]; entry;
          entry = entry->next) {
         const struct ff_execution *const row = entry->row;
 
@@ -160,20 +175,44 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
             continue;
         if (ff_state_is_claimable(row->state))
             slots |= ff_engine_wake_slot(row->lane);
-        if (row->state == FF_STATE_ACTIVE && row->lease_ttl_ms < FF_CONTACT_GAP_MS)
-            hinted |= ff_supervisor_hint_short_lease(&engine->supervisor, row->lease_ttl_ms);
-        if (ff_state_is_delayed(row->state) && row->due_at_ms != FF_NULL64) {
-            ff_supervisor_hint_delay(&engine->supervisor, row->due_at_ms);
-            hinted = true;
-        }
+        hinted |= hint_supervisor(&engine->supervisor, row);
     }
-    for (const struct ff_entry *entry = batch->rows.entries[FF_TABLE_LANE]; entry;
-         entry = entry->next) {
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next) {
         const struct ff_lane *const lane = entry->row;
 
         if (entry->found == FF_FOUND_ROW && lane->head.op != 0 && !lane->paused)
             slots |= ff_engine_wake_slot(lane->lane);
     }
+    *ret_hinted = hinted;
+    return slots;
+}
+
+static void notify_others(struct ff_engine *engine)
+{
+    if (!engine->store->facts.notify)
+        return;
+    engine->store->ops->notify(engine->store);
+    atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);
+}
+
+bool ff_engine_hint_waits(const struct ff_engine *engine, int64_t mono_ms)
+{
+    return atomic_load(&engine->hint_until_mono_ms) > mono_ms;
+}
+
+void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
+{
+    const bool has_events = batch->rows.event_count > 0;
+    uint64_t slots;
+    bool hinted;
+
+    ff_engine_batch_ended(engine, batch, true);
+    ff_measure_committed(engine, batch);
+    if (engine->store->facts.proves)
+        ff_known_learn(&engine->known, &batch->rows);
+    learn_capsets(engine, &batch->rows);
+    pthread_mutex_lock(&engine->lock);
+    slots = wake_slots_of(engine, &batch->rows, &hinted);
     for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
         if (slots & (UINT64_C(1) << slot))
             engine->wake[slot]++;
@@ -183,12 +222,10 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
     if (slots)
         (void)ff_engine_unpark(engine, slots);
     ff_cascade_committed(engine, batch);
-    if (batch->rows.event_count > 0)
+    if (has_events)
         ff_tail_wake(engine->tail);
-    if (engine->store->facts.notify && (slots || batch->rows.event_count > 0)) {
-        engine->store->ops->notify(engine->store);
-        atomic_store(&engine->hint_until_mono_ms, ff_engine_mono_ms(engine) + FF_HINT_MS);
-    }
+    if (slots || has_events)
+        notify_others(engine);
 }
 
 /* --- ending jobs --- */

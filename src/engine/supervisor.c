@@ -528,17 +528,11 @@ static int64_t next_time(struct ff_supervisor *supervisor, int64_t mono_ms)
     if (!ff_list_empty(&engine->parked) || ff_tail_followed(engine->tail))
         next_ms = ff_min_i64(next_ms, mono_ms + NOTIFIED_MS);
     pthread_mutex_unlock(&engine->lock);
-    if (atomic_load(&engine->hint_until_mono_ms) > mono_ms)
+    if (ff_engine_hint_waits(engine, mono_ms))
         next_ms = ff_min_i64(next_ms, mono_ms + PUMP_MS);
     if (atomic_load(&engine->under_way) > 0)
         next_ms = ff_min_i64(next_ms, supervisor->next_expiry_mono_ms);
     return ff_max_i64(next_ms, mono_ms);
-}
-
-/* A hint of ours may still be on its way: notified() moves it on. */
-static bool hint_waits(const struct ff_engine *engine, int64_t mono_ms)
-{
-    return atomic_load(&engine->hint_until_mono_ms) > mono_ms;
 }
 
 int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
@@ -560,7 +554,7 @@ int64_t ff_supervisor_step(struct ff_supervisor *supervisor, bool *ret_waiting)
             ff_min_i64(supervisor->next_pulse_mono_ms, mono_ms + PULSE_BUSY_MS);
     choose_ticks(supervisor, mono_ms, due);
     pthread_mutex_unlock(&engine->lock);
-    if ((parked || followed || hint_waits(engine, mono_ms)) &&
+    if ((parked || followed || ff_engine_hint_waits(engine, mono_ms)) &&
         engine->store->ops->notified(engine->store)) {
         ff_engine_unpark(engine, UINT64_MAX);
         ff_tail_wake(engine->tail);
