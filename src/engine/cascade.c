@@ -175,20 +175,16 @@ static void *fill(const struct ff_cascade_item *item, struct ff_job *job)
     return NULL;
 }
 
-static ff_op_id op_of(ff_cascade_what what)
-{
-    switch (what) {
-    case FF_CASCADE_HOP:
-        return FF_OP_HOP_DISPATCH;
-    case FF_CASCADE_GROUP_DRAIN:
-        return FF_OP_GROUP_DRAIN;
-    case FF_CASCADE_FLOW_DRAIN:
-        return FF_OP_FLOW_DRAIN;
-    case FF_CASCADE_FLOW_REMOVE:
-        break;
-    }
-    return FF_OP_FLOW_REMOVE;
-}
+/* What does the work of an item, and as what it is found again in the store. */
+static const struct {
+    ff_op_id op;
+    ff_find_what find;
+} ways[] = {
+    [FF_CASCADE_HOP] = {FF_OP_HOP_DISPATCH, FF_FIND_HOPS},
+    [FF_CASCADE_GROUP_DRAIN] = {FF_OP_GROUP_DRAIN, FF_FIND_DRAINS},
+    [FF_CASCADE_FLOW_DRAIN] = {FF_OP_FLOW_DRAIN, FF_FIND_FLOWS},
+    [FF_CASCADE_FLOW_REMOVE] = {FF_OP_FLOW_REMOVE, FF_FIND_FLOWS},
+};
 
 static void item_done(struct ff_job *job, void *ctx);
 
@@ -196,7 +192,7 @@ static void item_done(struct ff_job *job, void *ctx);
 static struct ff_job *job_of(struct ff_engine *engine, const struct ff_cascade_item *item,
                              const struct made *made)
 {
-    struct ff_job *const job = ff_job_new(op_of(item->what), 0);
+    struct ff_job *const job = ff_job_new(ways[item->what].op, 0);
 
     if (job)
         job->in = fill(item, job);
@@ -273,9 +269,7 @@ static void failed(struct ff_engine *engine, const struct ff_cascade_item *item,
     later = ff_job_new(FF_OP_HOP_POSTPONE, 0);
     in = later ? ff_arena_alloc(&later->arena, sizeof *in) : NULL;
     if (in) {
-        in->what = item->what == FF_CASCADE_HOP           ? FF_FIND_HOPS
-                   : item->what == FF_CASCADE_GROUP_DRAIN ? FF_FIND_DRAINS
-                                                          : FF_FIND_FLOWS;
+        in->what = ways[item->what].find;
         in->hop = item->hop;
         in->drain = item->drain;
         in->flow_id = item->flow_id;
