@@ -78,10 +78,10 @@ static int take_asked(struct ff_cli *cli, struct asked *asked)
     int code;
 
     ff_event_filter_init(&asked->filter);
-    asked->filter.ns = ff_cli_value(cli, FF_OPT_NAMESPACE);
+    asked->filter.ns = ff_cli_value(cli, FF_OPT_IN_NAMESPACE);
     asked->filter.instance_tag = ff_cli_value(cli, FF_OPT_INSTANCE_TAG);
     asked->filter.execution_id = ff_cli_value(cli, FF_OPT_EXECUTION);
-    asked->filter.flow_id = ff_cli_value(cli, FF_OPT_FLOW);
+    asked->filter.flow_id = ff_cli_value(cli, FF_OPT_EVENT_FLOW);
     code = take_kinds(cli, asked);
     if (code == FF_EXIT_OK)
         code = take_partitions(cli, asked);

@@ -45,8 +45,8 @@ int ff_run_flow_create(struct ff_cli *cli)
 
     if (status != FF_OK)
         return ff_cli_fail(cli, "create the flow", status, &error);
-    if (ff_cli_has(cli, FF_OPT_KEY))
-        request.idempotency_key = ff_cli_value(cli, FF_OPT_KEY);
+    if (ff_cli_has(cli, FF_OPT_FLOW_KEY))
+        request.idempotency_key = ff_cli_value(cli, FF_OPT_FLOW_KEY);
     if (ff_cli_has(cli, FF_OPT_NAMESPACE))
         request.ns = ff_cli_value(cli, FF_OPT_NAMESPACE);
     code = ff_cli_open(cli, false);
@@ -210,9 +210,9 @@ int ff_run_flow_ls(struct ff_cli *cli)
     FF_AUTO(ff_answer_free) struct ff_flow_info_list list = {0};
     struct ff_flow_filter filter = {
         .size = sizeof filter,
-        .ns = ff_cli_value(cli, FF_OPT_NAMESPACE),
-        .kind = ff_cli_value(cli, FF_OPT_KIND),
-        .state = ff_cli_value(cli, FF_OPT_STATE),
+        .ns = ff_cli_value(cli, FF_OPT_IN_NAMESPACE),
+        .kind = ff_cli_value(cli, FF_OPT_OF_KIND),
+        .state = ff_cli_value(cli, FF_OPT_FLOW_STATE),
         .cursor = ff_cli_value(cli, FF_OPT_CURSOR),
     };
     struct ff_error error;

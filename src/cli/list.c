@@ -14,13 +14,13 @@
 
 int ff_cli_filter(struct ff_cli *cli, struct ff_filter *filter, bool *ret_any)
 {
-    const char *const tag = ff_cli_value(cli, FF_OPT_TAG);
+    const char *const tag = ff_cli_value(cli, FF_OPT_WITH_TAG);
     struct ff_tag_pair pair;
 
     ff_filter_init(filter);
-    filter->ns = ff_cli_value(cli, FF_OPT_NAMESPACE);
-    filter->lane = ff_cli_value(cli, FF_OPT_LANE);
-    filter->kind = ff_cli_value(cli, FF_OPT_KIND);
+    filter->ns = ff_cli_value(cli, FF_OPT_IN_NAMESPACE);
+    filter->lane = ff_cli_value(cli, FF_OPT_IN_LANE);
+    filter->kind = ff_cli_value(cli, FF_OPT_OF_KIND);
     filter->state = ff_cli_value(cli, FF_OPT_STATE);
     filter->flow_id = ff_cli_value(cli, FF_OPT_FLOW);
     filter->worker_id = ff_cli_value(cli, FF_OPT_WORKER);

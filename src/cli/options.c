@@ -20,8 +20,8 @@ const ff_opt ff_common_options[] = {FF_OPT_STORE, FF_OPT_SERVER, FF_OPT_JSON, FF
                                     FF_OPT_COUNT};
 
 #define FILTER_OPTIONS                                                                             \
-    FF_OPT_NAMESPACE, FF_OPT_LANE, FF_OPT_KIND, FF_OPT_STATE, FF_OPT_FLOW, FF_OPT_WORKER,          \
-        FF_OPT_TAG, FF_OPT_AFTER, FF_OPT_BEFORE
+    FF_OPT_IN_NAMESPACE, FF_OPT_IN_LANE, FF_OPT_OF_KIND, FF_OPT_STATE, FF_OPT_FLOW, FF_OPT_WORKER, \
+        FF_OPT_WITH_TAG, FF_OPT_AFTER, FF_OPT_BEFORE
 
 static const ff_opt serve_takes[] = {
     FF_OPT_LISTEN,     FF_OPT_TOKEN_FILE,  FF_OPT_TLS_CERT,  FF_OPT_TLS_KEY,    FF_OPT_HOST,
@@ -37,28 +37,29 @@ static const ff_opt submit_takes[] = {
 static const ff_opt ls_takes[] = {FILTER_OPTIONS, FF_OPT_LIMIT, FF_OPT_CURSOR, FF_OPT_COUNT};
 static const ff_opt show_takes[] = {FF_OPT_ATTEMPTS, FF_OPT_EVENTS, FF_OPT_RESULT,  FF_OPT_LIMIT,
                                     FF_OPT_CURSOR,   FF_OPT_WAIT,   FF_OPT_WAIT_MS, FF_OPT_COUNT};
-static const ff_opt events_takes[] = {
-    FF_OPT_FOLLOW,    FF_OPT_AFTER_EVENT, FF_OPT_KINDS,     FF_OPT_NAMESPACE,   FF_OPT_INSTANCE_TAG,
-    FF_OPT_PARTITION, FF_OPT_FLOW,        FF_OPT_EXECUTION, FF_OPT_EVENT_LIMIT, FF_OPT_COUNT};
+static const ff_opt events_takes[] = {FF_OPT_FOLLOW,       FF_OPT_AFTER_EVENT,  FF_OPT_KINDS,
+                                      FF_OPT_IN_NAMESPACE, FF_OPT_INSTANCE_TAG, FF_OPT_PARTITION,
+                                      FF_OPT_EVENT_FLOW,   FF_OPT_EXECUTION,    FF_OPT_EVENT_LIMIT,
+                                      FF_OPT_COUNT};
 static const ff_opt cancel_takes[] = {FF_OPT_REASON, FILTER_OPTIONS, FF_OPT_ALL, FF_OPT_COUNT};
 static const ff_opt replay_takes[] = {FF_OPT_REASON,     FF_OPT_INPUT, FF_OPT_DEADLINE,
                                       FF_OPT_GENERATION, FF_OPT_SCOPE, FF_OPT_DOWNSTREAM,
                                       FILTER_OPTIONS,    FF_OPT_ALL,   FF_OPT_COUNT};
-static const ff_opt flow_create_takes[] = {FF_OPT_KEY, FF_OPT_NAMESPACE, FF_OPT_COUNT};
+static const ff_opt flow_create_takes[] = {FF_OPT_FLOW_KEY, FF_OPT_NAMESPACE, FF_OPT_COUNT};
 static const ff_opt flow_grow_takes[] = {FF_OPT_REVISION, FF_OPT_COUNT};
 static const ff_opt flow_show_takes[] = {FF_OPT_DOT, FF_OPT_EVERY, FF_OPT_WAIT, FF_OPT_WAIT_MS,
                                          FF_OPT_COUNT};
-static const ff_opt flow_ls_takes[] = {FF_OPT_NAMESPACE, FF_OPT_KIND,   FF_OPT_STATE,
-                                       FF_OPT_LIMIT,     FF_OPT_CURSOR, FF_OPT_COUNT};
+static const ff_opt flow_ls_takes[] = {FF_OPT_IN_NAMESPACE, FF_OPT_OF_KIND, FF_OPT_FLOW_STATE,
+                                       FF_OPT_LIMIT,        FF_OPT_CURSOR,  FF_OPT_COUNT};
 static const ff_opt flow_cancel_takes[] = {FF_OPT_CANCEL_POLICY, FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt lanes_takes[] = {FF_OPT_REASON, FF_OPT_COUNT};
 static const ff_opt bench_takes[] = {FF_OPT_COUNT_OF, FF_OPT_COUNT};
 static const ff_opt gc_takes[] = {FF_OPT_OLDER, FF_OPT_COUNT};
 static const ff_opt migrate_takes[] = {FF_OPT_DRY_RUN, FF_OPT_RESTORED, FF_OPT_COUNT};
-static const ff_opt worker_takes[] = {FF_OPT_LANE,       FF_OPT_KIND,        FF_OPT_NAMESPACE,
-                                      FF_OPT_CAPABILITY, FF_OPT_CONCURRENCY, FF_OPT_AHEAD,
-                                      FF_OPT_LEASE_TTL,  FF_OPT_GRACE,       FF_OPT_KILL_AFTER,
-                                      FF_OPT_WORKER_ID,  FF_OPT_RESULT_MAX,  FF_OPT_COUNT};
+static const ff_opt worker_takes[] = {FF_OPT_TAKE_LANE, FF_OPT_TAKE_KIND,   FF_OPT_IN_NAMESPACE,
+                                      FF_OPT_OFFER,     FF_OPT_CONCURRENCY, FF_OPT_AHEAD,
+                                      FF_OPT_LEASE_TTL, FF_OPT_GRACE,       FF_OPT_KILL_AFTER,
+                                      FF_OPT_WORKER_ID, FF_OPT_RESULT_MAX,  FF_OPT_COUNT};
 static const ff_opt help_takes[] = {FF_OPT_MAN, FF_OPT_COMPLETION, FF_OPT_COUNT};
 static const ff_opt nothing[] = {FF_OPT_COUNT};
 
@@ -120,9 +121,7 @@ const struct ff_verb ff_verbs[] = {
      "exit "
      "status says how the flow ended: 0 completed, 1 in another way.",
      flow_show_takes, ff_run_flow_show},
-    {"flow ls", "", 0, 0, "list flows, newest first",
-     "--state is open, running, completed, failed or cancelled. No match is an empty table, exit "
-     "status 0.",
+    {"flow ls", "", 0, 0, "list flows, newest first", "No match is an empty table, exit status 0.",
      flow_ls_takes, ff_run_flow_ls},
     {"flow cancel", "ID", 1, 1, "cancel a flow, for good",
      "The flow is cancelled at once, its nodes follow. A second call may name a stronger policy; "
@@ -139,8 +138,7 @@ const struct ff_verb ff_verbs[] = {
      "error, and 65 fails it for good. FF_EXECUTION_ID, FF_LEASE_EPOCH, FF_ATTEMPT_INDEX, FF_KIND, "
      "FF_NODE, FF_UPSTREAM and others are in its environment. Leases are renewed while it runs; "
      "when one is lost or the execution is cancelled, its process group gets SIGTERM and later "
-     "SIGKILL. SIGTERM and SIGINT let commands finish and give back what has not begun. --lane, "
-     "--kind and --capability may be repeated.",
+     "SIGKILL. SIGTERM and SIGINT let commands finish and give back what has not begun.",
      worker_takes, ff_run_worker},
     {"fsck", "", 0, 0, "audit the store",
      "Checks every invariant that the tables show. Reads only, safe on a live system. Of a check "
@@ -179,9 +177,9 @@ bool ff_verb_repeats(const struct ff_verb *verb, ff_opt opt)
         ff_opt opt;
     } lists[] = {{ff_run_submit, FF_OPT_TAG},
                  {ff_run_submit, FF_OPT_CAPABILITY},
-                 {ff_run_worker, FF_OPT_LANE},
-                 {ff_run_worker, FF_OPT_KIND},
-                 {ff_run_worker, FF_OPT_CAPABILITY}};
+                 {ff_run_worker, FF_OPT_TAKE_LANE},
+                 {ff_run_worker, FF_OPT_TAKE_KIND},
+                 {ff_run_worker, FF_OPT_OFFER}};
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (verb->run == lists[i].run && opt == lists[i].opt)

@@ -2,7 +2,8 @@
  *
  * options.h -- the one table of verbs and options: parser, help, completion and man page use it.
  *
- * To add an option: a line in options.def, its name in the verbs that take it (options.c).
+ * To add an option: a line in options.def, its name in the verbs that take it (options.c). Where it
+ * means something else to another verb, that is a line of its own with the same name.
  * Afterwards `ff help --man > docs/man/ff.1`. Tests: tests/unit/test_cli.c. */
 #ifndef FF_CLI_OPTIONS_H
 #define FF_CLI_OPTIONS_H

@@ -288,9 +288,9 @@ static int take_options(struct ff_cli *cli, struct ff_worker_options *options,
     options->threads = (int32_t)concurrency;
     options->ahead = ahead ? (int32_t)ahead : -1;
     options->worker_id = ff_cli_value(cli, FF_OPT_WORKER_ID);
-    options->ns = ff_cli_value(cli, FF_OPT_NAMESPACE);
-    options->lanes = values_of(cli, FF_OPT_LANE, &options->lane_count);
-    options->capabilities = values_of(cli, FF_OPT_CAPABILITY, &options->capability_count);
+    options->ns = ff_cli_value(cli, FF_OPT_IN_NAMESPACE);
+    options->lanes = values_of(cli, FF_OPT_TAKE_LANE, &options->lane_count);
+    options->capabilities = values_of(cli, FF_OPT_OFFER, &options->capability_count);
     options->notice = on_notice;
     options->notice_data = cli;
     return FF_EXIT_OK;
@@ -332,7 +332,7 @@ static ff_status run(struct ff_cli *cli, const struct ff_worker_options *options
                      struct command *command, struct ff_error *reterr)
 {
     size_t kind_count;
-    const char *const *const kinds = values_of(cli, FF_OPT_KIND, &kind_count);
+    const char *const *const kinds = values_of(cli, FF_OPT_TAKE_KIND, &kind_count);
     ff_status status = ff_worker_new(cli->client, options, &stoppable, reterr);
 
     for (size_t i = 0; status == FF_OK && i < kind_count; i++)

@@ -111,6 +111,16 @@ static void test_cli__every_verb_has_help(void **state FF_UNUSED)
     }
 }
 
+/* Options of one name say different things to different verbs; to one verb there is only one. */
+static void test_cli__no_verb_takes_a_name_twice(void **state FF_UNUSED)
+{
+    for (size_t i = 0; i < ff_verb_count; i++)
+        for (const ff_opt *a = ff_verbs[i].takes; *a != FF_OPT_COUNT; a++)
+            for (const ff_opt *b = a + 1; *b != FF_OPT_COUNT; b++)
+                if (strcmp(ff_options[*a].name, ff_options[*b].name) == 0)
+                    fail_msg("%s takes --%s twice", ff_verbs[i].name, ff_options[*a].name);
+}
+
 static void test_cli__version_and_help_need_no_store(void **state FF_UNUSED)
 {
     FF_AUTO(run_done) struct run version = RUN("--version");
@@ -200,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_cli__usage_errors_are_one_line),
         cmocka_unit_test(test_cli__usage_says_where_options_go),
         cmocka_unit_test(test_cli__every_verb_has_help),
+        cmocka_unit_test(test_cli__no_verb_takes_a_name_twice),
         cmocka_unit_test(test_cli__version_and_help_need_no_store),
         cmocka_unit_test(test_cli__completion_knows_every_verb),
         cmocka_unit_test(test_cli__what_is_installed_agrees_with_the_table),
