@@ -134,8 +134,11 @@ int ff_run_migrate(struct ff_cli *cli)
         ff_json_put_bool(&made, "dry_run", is_dry);
         return ff_cli_json(cli, ff_json_made(&made));
     }
-    (void)fprintf(cli->out, "%s %d to %d\n", is_dry ? "would go from schema" : "schema", (int)from,
-                  (int)to);
+    if (from == to)
+        (void)fprintf(cli->out, "schema %d is up to date\n", (int)to);
+    else
+        (void)fprintf(cli->out, "%s %d to %d\n", is_dry ? "would go from schema" : "schema",
+                      (int)from, (int)to);
     return FF_EXIT_OK;
 }
 

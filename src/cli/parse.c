@@ -124,9 +124,9 @@ int ff_cli_parse(struct ff_cli *cli, int argc, char **argv)
     if (ff_cli_has(cli, FF_OPT_HELP))
         return FF_EXIT_OK;
     if (!cli->verb && cli->noun)
-        return ff_cli_usage(cli, "what shall be done with a %s?", cli->noun);
+        return ff_cli_usage(cli, "no verb given after '%s'", cli->noun);
     if (!cli->verb)
-        return ff_cli_usage(cli, "what shall be done?");
+        return ff_cli_usage(cli, "no verb given");
     if (cli->arg_count < cli->verb->args_min)
         return ff_cli_usage(cli, "%s needs %s", cli->verb->name, cli->verb->args);
     return FF_EXIT_OK;

@@ -291,7 +291,7 @@ class Cli(Ff):
         self.submit()
         said = self.ff_json("migrate")
         self.assertEqual(said["from"], said["to"])
-        self.ff("migrate", "--dry-run")
+        self.assertRegex(self.ff("migrate", "--dry-run"), r"^schema \d+ is up to date$")
 
     def test_what_is_not_for_servers(self):
         for verb in ("migrate", "fsck", "doctor", "gc"):
