@@ -19,6 +19,10 @@
 #define FF_UNUSED        __attribute__((unused))
 #define FF_ARRAY_LEN(xs) (sizeof(xs) / sizeof((xs)[0]))
 
+/* A number as part of a text: "1 to " FF_TEXT_OF(FF_LIST_MAX). */
+#define FF_TEXT_OF(number)  FF_TEXT_OF_(number)
+#define FF_TEXT_OF_(number) #number
+
 /* Leaves the calling function with the status of `call` unless that is FF_OK. */
 #define FF_TRY(call)                                                                               \
     do {                                                                                           \

@@ -50,6 +50,8 @@ size_t ff_cli_count(const struct ff_cli *cli, ff_opt opt);
 const char *ff_cli_value(const struct ff_cli *cli, ff_opt opt);
 /* FF_EXIT_USAGE, told, when it is not a number; `absent` when not given. */
 int ff_cli_number(struct ff_cli *cli, ff_opt opt, int64_t absent, int64_t *ret);
+/* --limit of a page; FF_EXIT_USAGE, told, when it is none. */
+int ff_cli_limit(struct ff_cli *cli, int32_t *ret);
 /* "name=value" in two; false without '='. */
 bool ff_cli_pair(struct ff_cli *cli, const char *text, char separator, struct ff_tag_pair *ret);
 

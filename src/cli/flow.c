@@ -216,28 +216,20 @@ int ff_run_flow_ls(struct ff_cli *cli)
         .cursor = ff_cli_value(cli, FF_OPT_CURSOR),
     };
     struct ff_error error;
-    int64_t limit;
-    int code = ff_cli_number(cli, FF_OPT_LIMIT, 50, &limit);
+    int code = ff_cli_limit(cli, &filter.limit);
 
-    if (code != FF_EXIT_OK)
-        return code;
-    if (limit < 1 || limit > 1000)
-        return ff_cli_usage(cli, "option '--limit' is 1 to 1000");
-    filter.limit = (int32_t)limit;
-    code = ff_cli_open(cli, true);
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
     const ff_status status = ff_flow_list(cli->client, &filter, &list, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "list flows", status, &error);
-    if (ff_cli_has(cli, FF_OPT_JSON)) {
-        code = ff_cli_json(cli, ff_json_flows(&list));
-    } else {
-        print_list(cli, &list);
-        if (list.next_cursor[0])
-            (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", list.next_cursor);
-    }
-    return code;
+    if (ff_cli_has(cli, FF_OPT_JSON))
+        return ff_cli_json(cli, ff_json_flows(&list));
+    print_list(cli, &list);
+    ff_print_more(cli, list.next_cursor);
+    return FF_EXIT_OK;
 }
 
 int ff_run_flow_cancel(struct ff_cli *cli)

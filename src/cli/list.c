@@ -89,29 +89,21 @@ int ff_run_ls(struct ff_cli *cli)
     FF_AUTO(ff_answer_free) struct ff_info_list list = {0};
     struct ff_filter filter;
     struct ff_error error;
-    int64_t limit;
     bool any;
     int code = ff_cli_filter(cli, &filter, &any);
 
     if (code == FF_EXIT_OK)
-        code = ff_cli_number(cli, FF_OPT_LIMIT, 50, &limit);
-    if (code != FF_EXIT_OK)
-        return code;
-    if (limit < 1 || limit > 1000)
-        return ff_cli_usage(cli, "option '--limit' is 1 to 1000");
-    filter.limit = (int32_t)limit;
-    code = ff_cli_open(cli, true);
+        code = ff_cli_limit(cli, &filter.limit);
+    if (code == FF_EXIT_OK)
+        code = ff_cli_open(cli, true);
     if (code != FF_EXIT_OK)
         return code;
     const ff_status status = ff_list(cli->client, &filter, &list, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "list executions", status, &error);
-    if (ff_cli_has(cli, FF_OPT_JSON)) {
-        code = ff_cli_json(cli, ff_json_list(&list));
-    } else {
-        print_list(cli, &list);
-        if (list.next_cursor[0])
-            (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", list.next_cursor);
-    }
-    return code;
+    if (ff_cli_has(cli, FF_OPT_JSON))
+        return ff_cli_json(cli, ff_json_list(&list));
+    print_list(cli, &list);
+    ff_print_more(cli, list.next_cursor);
+    return FF_EXIT_OK;
 }

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "base/macros.h"
+
 #include "base/banned.h"
 
 const struct ff_option ff_options[FF_OPT_COUNT] = {

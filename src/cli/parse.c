@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/str.h"
 
 #include "base/banned.h"
@@ -166,6 +167,19 @@ int ff_cli_number(struct ff_cli *cli, ff_opt opt, int64_t absent, int64_t *ret)
     if (text && !ff_str_to_i64(ff_str_of(text), ret))
         return ff_cli_usage(cli, "option '--%s' needs a number, not '%s'", ff_options[opt].name,
                             text);
+    return FF_EXIT_OK;
+}
+
+int ff_cli_limit(struct ff_cli *cli, int32_t *ret)
+{
+    int64_t limit;
+    const int code = ff_cli_number(cli, FF_OPT_LIMIT, FF_LIST_DEFAULT, &limit);
+
+    if (code != FF_EXIT_OK)
+        return code;
+    if (limit < 1 || limit > FF_LIST_MAX)
+        return ff_cli_usage(cli, "option '--limit' is 1 to %d", FF_LIST_MAX);
+    *ret = (int32_t)limit;
     return FF_EXIT_OK;
 }
 

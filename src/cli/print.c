@@ -86,6 +86,12 @@ void ff_grid_print(const struct ff_grid *grid, const char *indent)
     }
 }
 
+void ff_print_more(struct ff_cli *cli, const char *next_cursor)
+{
+    if (next_cursor[0])
+        (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", next_cursor);
+}
+
 const char *ff_age(struct ff_cli *cli, int64_t at_ms)
 {
     static const struct {

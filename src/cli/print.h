@@ -25,6 +25,8 @@ void ff_grid_init(struct ff_grid *grid, struct ff_cli *cli, const char *const *t
 /* `cells` has `columns` entries; NULL prints as "-". Texts of others are made printable. */
 void ff_grid_add(struct ff_grid *grid, const char *const *cells);
 void ff_grid_print(const struct ff_grid *grid, const char *indent);
+/* Where the next page begins, on stderr; nothing if there is none. */
+void ff_print_more(struct ff_cli *cli, const char *next_cursor);
 
 /* "42s", "3m", "2h", "5d"; "in 3m" for the future; NULL (shown as "-") for FF_ABSENT_MS. */
 const char *ff_age(struct ff_cli *cli, int64_t at_ms);

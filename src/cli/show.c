@@ -209,21 +209,18 @@ static int show_events(struct ff_cli *cli, const char *id)
 {
     FF_AUTO(ff_answer_free) struct ff_event_list list = {0};
     struct ff_error error;
-    int64_t limit;
+    int32_t limit;
 
-    if (ff_cli_number(cli, FF_OPT_LIMIT, 50, &limit) != FF_EXIT_OK)
+    if (ff_cli_limit(cli, &limit) != FF_EXIT_OK)
         return FF_EXIT_USAGE;
-    if (limit < 1 || limit > 1000)
-        return ff_cli_usage(cli, "option '--limit' is 1 to 1000");
-    const ff_status status = ff_history(cli->client, id, ff_cli_value(cli, FF_OPT_CURSOR),
-                                        (int32_t)limit, &list, &error);
+    const ff_status status =
+        ff_history(cli->client, id, ff_cli_value(cli, FF_OPT_CURSOR), limit, &list, &error);
     if (status != FF_OK)
         return ff_cli_fail(cli, "show the history", status, &error);
     if (ff_cli_has(cli, FF_OPT_JSON))
         return ff_cli_json(cli, ff_json_events(&list));
     print_events(cli, &list, "");
-    if (list.next_cursor[0])
-        (void)fprintf(cli->err, "ff: there are more: --cursor %s\n", list.next_cursor);
+    ff_print_more(cli, list.next_cursor);
     return FF_EXIT_OK;
 }
 

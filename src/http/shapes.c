@@ -23,7 +23,9 @@
       __VA_ARGS__)
 // clang-format on
 
-#define KINDS_MAX 16 /* of events; there are fewer */
+#define KINDS_MAX  16 /* of events; there are fewer */
+#define LIMITS     "1 to " FF_TEXT_OF(FF_LIST_MAX)
+#define LIMIT_HELP LIMITS "; default " FF_TEXT_OF(FF_LIST_DEFAULT)
 
 /* ---- executions -------------------------------------------------------------------------------
  */
@@ -124,7 +126,7 @@ static void filter_query_init(void *out)
 static ff_status limit_check(const struct ff_reader *reader, const json_t *json, int32_t limit)
 {
     if (ff_reader_has(json, "limit") && (limit < 1 || limit > FF_LIST_MAX))
-        return ff_reader_wrong(reader, "limit", "1 to 1000");
+        return ff_reader_wrong(reader, "limit", LIMITS);
     return FF_OK;
 }
 
@@ -138,7 +140,7 @@ static ff_status filter_query_finish(const struct ff_reader *reader, const json_
 
 static const struct ff_field filter_query_fields[] = {
     FILTER_FIELDS(ff_filter_query),
-    F(ff_filter_query, "limit", I32, filter.limit, .help = "1 to 1000; default 50"),
+    F(ff_filter_query, "limit", I32, filter.limit, .help = LIMIT_HELP),
     F(ff_filter_query, "cursor", TEXT, filter.cursor, .help = "next_cursor of the last page"),
 };
 const struct ff_shape ff_shape_filter_query =
@@ -223,7 +225,7 @@ static ff_status page_finish(const struct ff_reader *reader, const json_t *json,
 }
 
 static const struct ff_field page_query_fields[] = {
-    F(ff_page_query, "limit", I32, limit, .help = "1 to 1000; default 50"),
+    F(ff_page_query, "limit", I32, limit, .help = LIMIT_HELP),
     F(ff_page_query, "cursor", TEXT, cursor, .help = "next_cursor of the last page"),
 };
 const struct ff_shape ff_shape_page_query =
@@ -250,7 +252,7 @@ static const struct ff_field flow_query_fields[] = {
     F(ff_flow_filter, "kind", TEXT, kind, .help = "only of this one"),
     F(ff_flow_filter, "state", TEXT, state, .choices = "open|running|completed|failed|cancelled",
       .help = "only in this one"),
-    F(ff_flow_filter, "limit", I32, limit, .help = "1 to 1000; default 50"),
+    F(ff_flow_filter, "limit", I32, limit, .help = LIMIT_HELP),
     F(ff_flow_filter, "cursor", TEXT, cursor, .help = "next_cursor of the last page"),
 };
 const struct ff_shape ff_shape_flow_query =
@@ -322,7 +324,7 @@ static const struct ff_field event_query_fields[] = {
       .help = "only of this one, 0 to 255, or of these: 0-127"),
     F(ff_event_query, "execution_id", TEXT, filter.execution_id, .help = "only of this one"),
     F(ff_event_query, "flow_id", TEXT, filter.flow_id, .help = "of a flow and its members"),
-    F(ff_event_query, "limit", I32, limit, .help = "1 to 1000; default 50"),
+    F(ff_event_query, "limit", I32, limit, .help = LIMIT_HELP),
     F(ff_event_query, "wait_ms", I64, wait_ms, .help = "wait this long for the first, up to 60000"),
 };
 const struct ff_shape ff_shape_event_query =
