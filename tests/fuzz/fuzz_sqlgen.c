@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     blocks.at = xalloc(BLOCKS_MAX * sizeof *blocks.at);
     parse_blocks(&file, &blocks);
+    share_fragments(&blocks);
     check_blocks(&blocks);
     for (size_t i = 0; i < blocks.count && complaints() == before; i++)
         for (int dialect = 0; dialect < DIALECTS; dialect++)

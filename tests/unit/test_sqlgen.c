@@ -221,6 +221,32 @@ static void test_sqlgen__an_override_is_for_one_dialect(void **state)
     assert_contains(tree->out, "\"SELECT 3\"");
 }
 
+static void test_sqlgen__blocks_share_a_fragment_of_ours(void **state)
+{
+    struct tree *tree = *state;
+    static char ids[1 << 14];
+
+    put(tree, "sql/a.sql",
+        "-- name: one\n-- in: a:i64[]\n-- out: cells n:i64\n"
+        "SELECT 1 WHERE {{shared}};\n");
+    put(tree, "sql/b.sql",
+        "-- fragment: shared\n-- note: Why.\n1 <> 2\n   AND 3 {{any:a}};\n"
+        "-- name: two\n-- in: b:i64 a:i64[]\n-- out: cells n:i64\n"
+        "SELECT :b WHERE ({{shared}}) OR {{shared}};\n"
+        "-- postgres:\n-- It can.\nSELECT :b + 1 WHERE {{shared}};\n");
+    assert_int_equal(0, run(tree));
+    assert_string_equal("", tree->said);
+    assert_made(tree, "\"SELECT 1 WHERE 1 <> 2 AND 3 = ANY($1::int8[])\"");
+    assert_contains(tree->out,
+                    "\"SELECT 1 WHERE 1 <> 2 AND 3 IN (SELECT value FROM json_each(?1))\"");
+    assert_contains(tree->out,
+                    "\"SELECT ?1 WHERE (1 <> 2 AND 3 IN (SELECT value FROM json_each(?2)))"
+                    " OR 1 <> 2 AND 3 IN (SELECT value FROM json_each(?2))\"");
+    assert_contains(tree->out, "\"SELECT $1::int8 + 1 WHERE 1 <> 2 AND 3 = ANY($2::int8[])\"");
+    take(tree, "out/sql_ids.h", ids, sizeof ids);
+    assert_null(strstr(ids, "SHARED"));
+}
+
 static void test_sqlgen__states_and_events_come_from_their_lists(void **state)
 {
     struct tree *tree = *state;
@@ -344,6 +370,21 @@ static void test_sqlgen__fragments_and_states_are_known(void **state)
     refused(state, BLOCK CELLS "SELECT {{code:GONE}};\n", "no code 'GONE'");
 }
 
+static void test_sqlgen__a_fragment_of_ours_hides_nothing(void **state)
+{
+#define FRAGMENT "-- fragment: f\n"
+#define USES     BLOCK CELLS "SELECT 1\n WHERE {{f}};\n"
+    refused(state, FRAGMENT "1;\n" BLOCK CELLS "SELECT 1;\n", "a.sql:1: fragment 'f' is not used");
+    refused(state, USES FRAGMENT "state = 50;\n", "a.sql:4: a state is written");
+    refused(state, USES FRAGMENT "1 = :b;\n", "a.sql:4: ':b' is not declared");
+    refused(state, USES FRAGMENT "1; SELECT 2;\n", "a.sql:4: a block is one statement");
+    refused(state, USES FRAGMENT "{{f}};\n", "unknown fragment '{{f}}'");
+    refused(state, USES FRAGMENT, "fragment 'f' needs one text");
+    refused(state, USES FRAGMENT "1;\n-- sqlite:\n-- Why.\n2;\n", "fragment 'f' needs one text");
+    refused(state, USES FRAGMENT "-- out: none\n1;\n", "only a note and a text");
+    refused(state, USES FRAGMENT "1;\n" FRAGMENT "2;\n", "block 'f' is also at");
+}
+
 static void test_sqlgen__a_state_is_never_a_number(void **state)
 {
     static const char why[] = "never as a number";
@@ -450,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_block_becomes_both_dialects),
         TEST(an_override_is_for_one_dialect),
+        TEST(blocks_share_a_fragment_of_ours),
         TEST(states_and_events_come_from_their_lists),
         TEST(audits_are_listed_with_their_notes),
         TEST(tables_have_their_statements),
@@ -458,6 +500,7 @@ int main(void)
         TEST(what_has_not_changed_is_not_written),
         TEST(inputs_are_those_used),
         TEST(fragments_and_states_are_known),
+        TEST(a_fragment_of_ours_hides_nothing),
         TEST(a_state_is_never_a_number),
         TEST(a_name_is_used_once),
         TEST(a_lock_is_on_one_table),

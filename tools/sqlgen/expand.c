@@ -3,7 +3,8 @@
  * expand.c -- tokens to the text of one dialect: parameters get numbers, fragments their meaning.
  *
  * The list of fragments is closed on purpose: what is not in it is written out in SQL both
- * databases understand, or as an override. Tests: tests/unit/test_sqlgen.c. */
+ * databases understand (if several blocks say it as a fragment of ours, share.c), or as an
+ * override. Tests: tests/unit/test_sqlgen.c. */
 #include "sqlgen.h"
 
 #include "base/limits.h"

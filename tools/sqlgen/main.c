@@ -35,6 +35,7 @@ static void read_blocks(const char *dir, struct blocks *blocks)
     }
     if (!blocks->count)
         complain(dir, 1, "holds no block");
+    share_fragments(blocks);
     check_blocks(blocks);
     for (size_t i = 0; i < blocks->count; i++) {
         struct block *block = &blocks->at[i];

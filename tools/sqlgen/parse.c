@@ -202,8 +202,10 @@ static void comment_line(struct reader *reader, struct token text)
     const struct token value =
         has_key ? trim(text.text + colon + 1, text.len - colon - 1) : (struct token){0};
 
-    if (has_key && word_is(key.text, key.len, "name")) {
+    if (has_key && (word_is(key.text, key.len, "name") || word_is(key.text, key.len, "fragment"))) {
         begin_block(reader, value);
+        if (reader->block)
+            reader->block->is_fragment = !word_is(key.text, key.len, "name");
         return;
     }
     if (!reader->block)

@@ -136,6 +136,7 @@ struct block {
     struct param cells[CELLS_MAX];
     size_t cell_count;
     bool out_none, writes, locks;
+    bool is_fragment, is_used;    /* no block of its own: its text stands in others */
     struct tokens body[DIALECTS]; /* both the same unless overridden; count 0: not for this one */
     char *text[DIALECTS];         /* NULL: not for this dialect */
 };
@@ -156,6 +157,11 @@ struct migrations {
     size_t count;
 };
 void parse_migrations(const char *dir, struct migrations *migrations);
+
+/* --- share.c --- */
+
+/* Puts the texts of fragments where blocks name them; only blocks are left. */
+void share_fragments(struct blocks *blocks);
 
 /* --- expand.c --- */
 

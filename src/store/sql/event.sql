@@ -11,44 +11,43 @@ SELECT {{event.columns}}
  ORDER BY event_id
  LIMIT :limit;
 
+-- fragment: log_kept
+-- note: Nothing at all if some of it is no longer kept: an empty page is asked about (log_floor).
+NOT EXISTS (SELECT 1 FROM ff_meta
+             WHERE name = 'log_floor' AND CAST(value AS bigint) > :after_event_id + 1);
+
 -- name: events_after
 -- in:   after_event_id:i64 upto_event_id:i64 limit:i64
 -- out:  row:event
--- note: Nothing at all if some of it is no longer kept: an empty page is asked about (log_floor).
 SELECT {{event.columns}}
   FROM ff_event
  WHERE event_id > :after_event_id
    AND event_id <= :upto_event_id
-   AND NOT EXISTS (SELECT 1 FROM ff_meta
-                    WHERE name = 'log_floor' AND CAST(value AS bigint) > :after_event_id + 1)
+   AND {{log_kept}}
  ORDER BY event_id
  LIMIT :limit;
 
 -- name: events_of_execution_after
 -- in:   execution_id:uuid after_event_id:i64 upto_event_id:i64 limit:i64
 -- out:  row:event
--- note: As events_after.
 SELECT {{event.columns}}
   FROM ff_event
  WHERE execution_id = :execution_id
    AND event_id > :after_event_id
    AND event_id <= :upto_event_id
-   AND NOT EXISTS (SELECT 1 FROM ff_meta
-                    WHERE name = 'log_floor' AND CAST(value AS bigint) > :after_event_id + 1)
+   AND {{log_kept}}
  ORDER BY event_id
  LIMIT :limit;
 
 -- name: events_of_flow_after
 -- in:   flow_id:uuid after_event_id:i64 upto_event_id:i64 limit:i64
 -- out:  row:event
--- note: As events_after.
 SELECT {{event.columns}}
   FROM ff_event
  WHERE flow_id = :flow_id
    AND event_id > :after_event_id
    AND event_id <= :upto_event_id
-   AND NOT EXISTS (SELECT 1 FROM ff_meta
-                    WHERE name = 'log_floor' AND CAST(value AS bigint) > :after_event_id + 1)
+   AND {{log_kept}}
  ORDER BY event_id
  LIMIT :limit;
 

@@ -39,29 +39,33 @@ SELECT {{execution.columns:e}}
  ORDER BY e.execution_id
  LIMIT :limit;
 
+-- fragment: execution_filter
+-- note: Of an execution `e`. (before_created_ms, before_id) is the last row of the page before;
+--       both null on the first page.
+(e.created_at_ms, e.execution_id)
+           < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
+   AND e.created_at_ms > coalesce(:created_after_ms, -1)
+   AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
+   AND (:namespace IS NULL OR e.namespace = :namespace)
+   AND (:lane IS NULL OR e.lane = :lane)
+   AND (:kind IS NULL OR e.kind = :kind)
+   AND (:states IS NULL OR e.state {{any:states}})
+   AND (:flow_id IS NULL OR e.flow_id = :flow_id)
+   AND (:worker_id IS NULL OR e.worker_id = :worker_id);
+
 -- name: execution_list
 -- in:   namespace:text? lane:text? kind:text? states:i64[]? flow_id:uuid? worker_id:text?
 -- in:   tag_name:text? tag_value:text? created_after_ms:i64? created_before_ms:i64?
 -- in:   before_created_ms:i64? before_id:uuid? limit:i64
 -- out:  row:execution
--- note: Newest first. (before_created_ms, before_id) is the last row of the page before; both null
---       on the first page. `tag_value` null: the tag exists, whatever its value. Two branches of
---       which one runs: without a tag the index of creation times is walked, with one the index of
---       tags, so that a rare tag is found without walking all executions.
+-- note: Newest first. `tag_value` null: the tag exists, whatever its value. Two branches of which
+--       one runs: without a tag the index of creation times is walked, with one the index of tags,
+--       so that a rare tag is found without walking all executions.
 SELECT *
   FROM (SELECT {{execution.columns:e}}
           FROM ff_execution e
          WHERE :tag_name IS NULL
-           AND (e.created_at_ms, e.execution_id)
-                   < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
-           AND e.created_at_ms > coalesce(:created_after_ms, -1)
-           AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
-           AND (:namespace IS NULL OR e.namespace = :namespace)
-           AND (:lane IS NULL OR e.lane = :lane)
-           AND (:kind IS NULL OR e.kind = :kind)
-           AND (:states IS NULL OR e.state {{any:states}})
-           AND (:flow_id IS NULL OR e.flow_id = :flow_id)
-           AND (:worker_id IS NULL OR e.worker_id = :worker_id)
+           AND {{execution_filter}}
          ORDER BY e.created_at_ms DESC, e.execution_id DESC
          LIMIT :limit) plain
 UNION ALL
@@ -73,16 +77,7 @@ SELECT *
          WHERE :tag_name IS NOT NULL
            AND t.name = :tag_name
            AND (:tag_value IS NULL OR t.value = :tag_value)
-           AND (e.created_at_ms, e.execution_id)
-                   < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
-           AND e.created_at_ms > coalesce(:created_after_ms, -1)
-           AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
-           AND (:namespace IS NULL OR e.namespace = :namespace)
-           AND (:lane IS NULL OR e.lane = :lane)
-           AND (:kind IS NULL OR e.kind = :kind)
-           AND (:states IS NULL OR e.state {{any:states}})
-           AND (:flow_id IS NULL OR e.flow_id = :flow_id)
-           AND (:worker_id IS NULL OR e.worker_id = :worker_id)
+           AND {{execution_filter}}
          ORDER BY e.created_at_ms DESC, e.execution_id DESC
          LIMIT :limit) tagged
  ORDER BY created_at_ms DESC, execution_id DESC

@@ -152,8 +152,7 @@ SELECT {{outbox.columns}}
  WHERE dispatched_at_ms IS NULL
    AND not_before_ms <= {{now_ms}}
    AND created_at_ms <= :before_ms
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY created_at_ms, execution_id
  LIMIT :limit;
 
@@ -164,8 +163,7 @@ SELECT {{drain.columns}}
   FROM ff_pending_cancel
  WHERE not_before_ms <= {{now_ms}}
    AND created_at_ms <= :before_ms
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY created_at_ms, execution_id
  LIMIT :limit;
 
@@ -178,8 +176,7 @@ SELECT {{flow.columns}}
  WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
    AND not_before_ms <= {{now_ms}}
    AND changed_at_ms <= :before_ms
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY changed_at_ms
  LIMIT :limit;
 
@@ -192,8 +189,7 @@ SELECT {{flow.columns}}
  WHERE finished_at_ms < :cutoff_ms
    AND state <> {{code:FLOW_REMOVED}}
    AND draining = 0
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY finished_at_ms
  LIMIT :limit
  {{lock_skip}};

@@ -12,21 +12,17 @@
 SELECT {{now_ms}} AS now_ms,
        (SELECT min(due_at_ms) FROM ff_execution
          WHERE due_at_ms IS NOT NULL
-           AND (:namespace IS NULL OR namespace = :namespace)
-           AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) AS due_at_ms,
+           AND {{filtered}}) AS due_at_ms,
        CASE WHEN (SELECT min(not_before_ms) FROM ff_outbox
                    WHERE dispatched_at_ms IS NULL
-                     AND (:namespace IS NULL OR namespace = :namespace)
-                     AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) <= {{now_ms}}
+                     AND {{filtered}}) <= {{now_ms}}
             THEN 1 ELSE 0 END AS hops,
        CASE WHEN (SELECT min(not_before_ms) FROM ff_pending_cancel
-                   WHERE (:namespace IS NULL OR namespace = :namespace)
-                     AND (:instance_tag IS NULL OR instance_tag = :instance_tag)) <= {{now_ms}}
+                   WHERE {{filtered}}) <= {{now_ms}}
               OR EXISTS (SELECT 1 FROM ff_flow
                           WHERE (draining = 1 OR state = {{code:FLOW_REMOVED}})
                             AND not_before_ms <= {{now_ms}}
-                            AND (:namespace IS NULL OR namespace = :namespace)
-                            AND (:instance_tag IS NULL OR instance_tag = :instance_tag))
+                            AND {{filtered}})
             THEN 1 ELSE 0 END AS drains,
        (SELECT coalesce(max(event_id), 0) FROM ff_event) AS event_id,
        (SELECT count(*) FROM ff_capset) AS capsets,

@@ -1,6 +1,11 @@
 -- Timers: due rows of one kind each. due_at_ms is a lower bound; the rule that fires is found by
 -- looking at the row. Filters are part of the scan, so a filtered loop is never starved by others.
 
+-- fragment: filtered
+-- note: A scanner may be asked to look after one namespace or instance only.
+(:namespace IS NULL OR namespace = :namespace)
+   AND (:instance_tag IS NULL OR instance_tag = :instance_tag);
+
 -- name: timer_leases
 -- in:   namespace:text? instance_tag:text? limit:i64
 -- out:  row:execution
@@ -9,8 +14,7 @@ SELECT {{execution.columns}}
   FROM ff_execution
  WHERE due_at_ms <= {{now_ms}}
    AND state IN ({{states:ACTIVE,RECLAIMABLE}})
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY due_at_ms
  LIMIT :limit
  {{lock_skip}};
@@ -23,8 +27,7 @@ SELECT {{execution.columns}}
   FROM ff_execution
  WHERE due_at_ms <= {{now_ms}}
    AND state IN ({{public:delayed}})
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY due_at_ms
  LIMIT :limit
  {{lock_skip}};
@@ -39,8 +42,7 @@ SELECT {{execution.columns}}
  WHERE due_at_ms <= {{now_ms}}
    AND deadline_at_ms <= {{now_ms}}
    AND {{alive}}
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY due_at_ms
  LIMIT :limit
  {{lock_skip}};
@@ -54,8 +56,7 @@ SELECT {{execution.columns}}
  WHERE finished_at_ms < :cutoff_ms
    AND {{terminal}}
    AND flow_id IS NULL
-   AND (:namespace IS NULL OR namespace = :namespace)
-   AND (:instance_tag IS NULL OR instance_tag = :instance_tag)
+   AND {{filtered}}
  ORDER BY finished_at_ms
  LIMIT :limit
  {{lock_skip}};
