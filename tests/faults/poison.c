@@ -212,22 +212,30 @@ static void timer_passes_over(struct test *t, struct poison *poison, const struc
     WAIT_UNTIL(t, is_in_state(t, bad->id, then));
 }
 
+/* One bad item and two good ones, due soon; `time_ms` is the member of `item` that says when. */
+static void given_due_soon(struct test *t, struct poison *poison, struct ff_submission *item,
+                           int64_t *time_ms, struct name *bad, struct name good[2])
+{
+    int64_t began_ms;
+
+    *time_ms = SHORT_MS;
+    do {
+        began_ms = test_mono_ms();
+        atomic_store(&poison->on, false);
+        given_some(t, *item, "poison", 1, bad);
+        given_some(t, *item, "work", 2, good);
+        atomic_store(&poison->on, true);
+    } while (is_late(t, began_ms, time_ms));
+}
+
 static void delays_pass_over(struct test *t, ff_fault_verdict verdict)
 {
     struct poison *const poison = open_with(t, verdict, 0);
     struct ff_submission item = submission();
     struct name bad;
     struct name good[2];
-    int64_t began_ms;
 
-    item.delay_ms = SHORT_MS;
-    do {
-        began_ms = test_mono_ms();
-        atomic_store(&poison->on, false);
-        given_some(t, item, "poison", 1, &bad);
-        given_some(t, item, "work", 2, good);
-        atomic_store(&poison->on, true);
-    } while (is_late(t, began_ms, &item.delay_ms));
+    given_due_soon(t, poison, &item, &item.delay_ms, &bad, good);
     timer_passes_over(t, poison, &bad, good, "delayed", "waiting");
 }
 
@@ -247,16 +255,8 @@ static void deadlines_pass_over_a_refused_row(struct test *t)
     struct ff_submission item = submission();
     struct name bad;
     struct name good[2];
-    int64_t began_ms;
 
-    item.deadline_ms = SHORT_MS;
-    do {
-        began_ms = test_mono_ms();
-        atomic_store(&poison->on, false);
-        given_some(t, item, "poison", 1, &bad);
-        given_some(t, item, "work", 2, good);
-        atomic_store(&poison->on, true);
-    } while (is_late(t, began_ms, &item.deadline_ms));
+    given_due_soon(t, poison, &item, &item.deadline_ms, &bad, good);
     timer_passes_over(t, poison, &bad, good, "execution_deadline", "expired");
 }
 

@@ -350,7 +350,7 @@ static bool settle_postgres(struct board *board, struct gate_session *s)
     for (int i = 0; i < SLOW_MS; i++) {
         if (gate_ended(s))
             return true;
-        s->inner->ops->wait(s->inner, 1);
+        s->wrap.inner->ops->wait(s->wrap.inner, 1);
         if (!gate_ended(s) && waiting_now(board) >= board->running_count)
             return gate_ended(s);
     }
@@ -448,7 +448,7 @@ void board_wait(struct board *board)
             next_us = ff_min_i64(next_us, model_mover_at_us(board->model, i));
         board->now_us = ff_max_i64(board->now_us, next_us);
     } else {
-        board->running[0]->inner->ops->wait(board->running[0]->inner, 50);
+        board->running[0]->wrap.inner->ops->wait(board->running[0]->wrap.inner, 50);
     }
     settle_all(board);
 }

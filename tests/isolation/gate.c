@@ -13,19 +13,18 @@
 #include "base/banned.h"
 
 struct gate_store {
-    struct ff_store base;
-    struct ff_store *inner;
+    struct ff_wrap_store wrap;
     struct player *player;
 };
 
 static struct gate_store *store_of(struct ff_store *base)
 {
-    return ff_container_of(base, struct gate_store, base);
+    return ff_container_of(base, struct gate_store, wrap.base);
 }
 
 static struct gate_session *session_of(struct ff_session *base)
 {
-    return ff_container_of(base, struct gate_session, base);
+    return ff_container_of(base, struct gate_session, wrap.base);
 }
 
 /* Remembers every row that is about to change: the board is looked at through them. */
@@ -66,12 +65,12 @@ void gate_release(struct gate_session *s)
     note_keys(s);
     s->stage = GATE_RUNS;
     s->waits = false;
-    s->inner->ops->start(s->inner, s->call);
+    s->wrap.inner->ops->start(s->wrap.inner, s->call);
 }
 
 bool gate_ended(struct gate_session *s)
 {
-    if (s->stage == GATE_RUNS && s->inner->ops->finish(s->inner, s->call))
+    if (s->stage == GATE_RUNS && s->wrap.inner->ops->finish(s->wrap.inner, s->call))
         s->stage = GATE_DONE;
     return s->stage == GATE_DONE;
 }
@@ -89,7 +88,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
     }
     gate_release(s);
     while (!gate_ended(s))
-        s->inner->ops->wait(s->inner, 100);
+        s->wrap.inner->ops->wait(s->wrap.inner, 100);
 }
 
 static bool session_finish(struct ff_session *base, struct ff_call *call)
@@ -108,31 +107,19 @@ static void session_abandon(struct ff_session *base, struct ff_call *call)
     struct gate_session *const s = session_of(base);
 
     if (s->stage == GATE_RUNS)
-        s->inner->ops->abandon(s->inner, call);
+        s->wrap.inner->ops->abandon(s->wrap.inner, call);
     s->stage = GATE_IDLE;
-}
-
-static void session_free(struct ff_session *base)
-{
-    struct gate_session *const s = session_of(base);
-
-    s->inner->ops->free(s->inner);
-    ff_free(s);
 }
 
 static ff_status store_session_new(struct ff_store *base, struct ff_session **ret,
                                    struct ff_error *reterr)
 {
     static const struct ff_session_ops ops = {session_start, session_finish, session_wait,
-                                              session_abandon, session_free};
-    struct gate_store *const store = store_of(base);
-    struct gate_session *const s = ff_calloc(1, sizeof *s);
+                                              session_abandon, ff_wrap_session_free};
 
-    assert(s);
-    s->base.ops = &ops;
-    s->player = store->player;
-    *ret = &s->base;
-    return store->inner->ops->session_new(store->inner, &s->inner, reterr);
+    FF_TRY(ff_wrap_session_new(base, sizeof(struct gate_session), &ops, ret, reterr));
+    session_of(*ret)->player = store_of(base)->player;
+    return FF_OK;
 }
 
 /* Players do not hear of each other: what they find must not depend on hints. */
@@ -147,32 +134,24 @@ static bool store_notified(struct ff_store *base)
     return false;
 }
 
-static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret_from,
-                               int32_t *ret_to, struct ff_error *reterr)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->migrate(inner, dry_run, ret_from, ret_to, reterr);
-}
-
 static void store_free(struct ff_store *base)
 {
     struct gate_store *const store = store_of(base);
 
-    ff_store_free(store->inner);
+    ff_store_free(store->wrap.inner);
     ff_free(store);
 }
 
 struct ff_store *gate_new(struct ff_store *inner, struct player *player)
 {
     static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate,     store_free,   NULL};
+                                            ff_wrap_migrate,   store_free,   NULL};
     struct gate_store *const store = ff_calloc(1, sizeof *store);
 
     assert(store);
-    store->base.ops = &ops;
-    store->base.facts = inner->facts;
-    store->inner = inner;
+    store->wrap.base.ops = &ops;
+    store->wrap.base.facts = inner->facts;
+    store->wrap.inner = inner;
     store->player = player;
-    return &store->base;
+    return &store->wrap.base;
 }

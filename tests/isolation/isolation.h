@@ -11,6 +11,7 @@
 #define FF_TESTS_ISOLATION_H
 
 #include "engine/engine.h"
+#include "store/wrap.h"
 #include "support/world.h"
 
 #define PLAYERS_MAX  3
@@ -42,8 +43,7 @@ struct player {
 /* A call on its way. */
 typedef enum gate_stage { GATE_IDLE, GATE_HELD, GATE_RUNS, GATE_DONE } gate_stage;
 struct gate_session {
-    struct ff_session base;
-    struct ff_session *inner;
+    struct ff_wrap_session wrap;
     struct player *player;
     struct ff_call *call;
     gate_stage stage;

@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "store/fault.h"
 #include "store/sql.h"
+#include "store/wrap.h"
 
 #include "base/banned.h"
 
@@ -28,16 +29,13 @@ struct tap {
 };
 
 struct tap_store {
-    struct ff_store base;
-    struct ff_store *inner;
+    struct ff_wrap_store wrap;
     struct sim *sim;
     int node;
 };
 
 struct tap_session {
-    struct ff_session base;
-    struct ff_session *inner;
-    struct tap_store *store;
+    struct ff_wrap_session wrap;
     struct model_tx *shadow;      /* of the save under way */
     int64_t loaded_ms, loaded_us; /* by the store's clock, and by the simulator's */
     bool done;
@@ -45,12 +43,17 @@ struct tap_session {
 
 static struct tap_session *session_of(struct ff_session *base)
 {
-    return ff_container_of(base, struct tap_session, base);
+    return ff_container_of(base, struct tap_session, wrap.base);
 }
 
 static struct tap_store *store_of(struct ff_store *base)
 {
-    return ff_container_of(base, struct tap_store, base);
+    return ff_container_of(base, struct tap_store, wrap.base);
+}
+
+static struct sim *sim_of(const struct tap_session *s)
+{
+    return store_of(&s->wrap.store->base)->sim;
 }
 
 /* --- every load --- */
@@ -122,7 +125,7 @@ static void compare_load(struct sim *sim, const struct ff_call *call)
 
 static void settle(struct tap_session *s, const struct ff_call *call)
 {
-    struct sim *const sim = s->store->sim;
+    struct sim *const sim = sim_of(s);
     const int64_t facts[] = {(int64_t)call->kind, (int64_t)call->outcome, call->now_ms,
                              call->last_event_id};
 
@@ -147,12 +150,12 @@ static void session_start(struct ff_session *base, struct ff_call *call)
 
     s->done = false;
     if (call->kind == FF_CALL_SAVE) {
-        s->shadow = model_shadow_begin(s->store->sim->model, call->rows, s->loaded_ms);
+        s->shadow = model_shadow_begin(sim_of(s)->model, call->rows, s->loaded_ms);
         s->shadow->begun_us = s->loaded_us;
     }
-    s->inner->ops->start(s->inner, call);
+    s->wrap.inner->ops->start(s->wrap.inner, call);
     /* SQLite has done it by now: whatever becomes of the process, it has happened. */
-    if (s->inner->ops->finish(s->inner, call))
+    if (s->wrap.inner->ops->finish(s->wrap.inner, call))
         settle(s, call);
 }
 
@@ -160,7 +163,7 @@ static bool session_finish(struct ff_session *base, struct ff_call *call)
 {
     struct tap_session *const s = session_of(base);
 
-    if (!s->done && s->inner->ops->finish(s->inner, call))
+    if (!s->done && s->wrap.inner->ops->finish(s->wrap.inner, call))
         settle(s, call);
     return s->done;
 }
@@ -169,7 +172,7 @@ static void session_wait(struct ff_session *base, int64_t timeout_ms)
 {
     struct tap_session *const s = session_of(base);
 
-    s->inner->ops->wait(s->inner, timeout_ms);
+    s->wrap.inner->ops->wait(s->wrap.inner, timeout_ms);
 }
 
 static void session_abandon(struct ff_session *base, struct ff_call *call)
@@ -178,65 +181,24 @@ static void session_abandon(struct ff_session *base, struct ff_call *call)
 
     if (s->done)
         return;
-    s->inner->ops->abandon(s->inner, call);
+    s->wrap.inner->ops->abandon(s->wrap.inner, call);
     settle(s, call);
-}
-
-static void session_free(struct ff_session *base)
-{
-    struct tap_session *const s = session_of(base);
-
-    s->inner->ops->free(s->inner);
-    ff_free(s);
 }
 
 static ff_status store_session_new(struct ff_store *base, struct ff_session **ret,
                                    struct ff_error *reterr)
 {
     static const struct ff_session_ops ops = {session_start, session_finish, session_wait,
-                                              session_abandon, session_free};
-    struct tap_store *const store = store_of(base);
-    struct tap_session *const s = ff_calloc(1, sizeof *s);
-    ff_status status;
+                                              session_abandon, ff_wrap_session_free};
 
-    assert(s);
-    s->base.ops = &ops;
-    s->store = store;
-    status = store->inner->ops->session_new(store->inner, &s->inner, reterr);
-    if (status != FF_OK)
-        ff_free(s);
-    else
-        *ret = &s->base;
-    return status;
-}
-
-static void store_notify(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    inner->ops->notify(inner);
-}
-
-static bool store_notified(struct ff_store *base)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->notified(inner);
-}
-
-static ff_status store_migrate(struct ff_store *base, bool dry_run, int32_t *ret_from,
-                               int32_t *ret_to, struct ff_error *reterr)
-{
-    struct ff_store *const inner = store_of(base)->inner;
-
-    return inner->ops->migrate(inner, dry_run, ret_from, ret_to, reterr);
+    return ff_wrap_session_new(base, sizeof(struct tap_session), &ops, ret, reterr);
 }
 
 static void store_free(struct ff_store *base)
 {
     struct tap_store *const store = store_of(base);
 
-    ff_store_free(store->inner);
+    ff_store_free(store->wrap.inner);
     ff_free(store);
 }
 
@@ -282,8 +244,8 @@ static struct ff_store *open_sqlite(struct sim *sim, struct node *node)
 
 struct ff_store *sim_tap_open(struct sim *sim, struct node *node)
 {
-    static const struct ff_store_ops ops = {store_session_new, store_notify, store_notified,
-                                            store_migrate,     store_free,   NULL};
+    static const struct ff_store_ops ops = {store_session_new, ff_wrap_notify, ff_wrap_notified,
+                                            ff_wrap_migrate,   store_free,     NULL};
     struct tap_store *const store = ff_calloc(1, sizeof *store);
     struct ff_fault fault = {.ctx = store, .decide = decide};
     struct ff_store *faulty;
@@ -295,12 +257,12 @@ struct ff_store *sim_tap_open(struct sim *sim, struct node *node)
         sim->tap->keeper = open_sqlite(sim, node);
     }
     assert(store);
-    store->base.ops = &ops;
+    store->wrap.base.ops = &ops;
     store->sim = sim;
     store->node = node->number;
-    store->inner = open_sqlite(sim, node);
-    store->base.facts = store->inner->facts;
-    faulty = ff_store_fault_new(&store->base, &fault);
+    store->wrap.inner = open_sqlite(sim, node);
+    store->wrap.base.facts = store->wrap.inner->facts;
+    faulty = ff_store_fault_new(&store->wrap.base, &fault);
     assert(faulty);
     return faulty;
 }

@@ -1,46 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * proof.c -- a save proves what was assumed, or applies nothing. */
-#include "store_ring.h"
+#include "store_fixture.h"
 
 #include <string.h>
 
 #include "base/banned.h"
-
-static struct ff_store *store;
-static struct ff_session *one;
-static struct batch a, b;
-
-static bool given_session(void)
-{
-    store = store_open("");
-    one = session_open(store);
-    batch_init(&a);
-    batch_init(&b);
-    return one && store->facts.proves;
-}
-
-static void leave(void)
-{
-    batch_done(&a);
-    batch_done(&b);
-    if (one)
-        one->ops->free(one);
-    ff_store_free(store);
-    one = NULL;
-}
-
-#define WITH_SESSION(name)                                                                         \
-    static void name##_body(void);                                                                 \
-    static void name(void)                                                                         \
-    {                                                                                              \
-        if (given_session())                                                                       \
-            name##_body();                                                                         \
-        else                                                                                       \
-            check_failed(__FILE__, __LINE__, "store opens");                                       \
-        leave();                                                                                   \
-    }                                                                                              \
-    static void name##_body(void)
 
 /* Everything in one round trip. */
 static ff_called save_alone(struct batch *batch)
@@ -48,7 +13,7 @@ static ff_called save_alone(struct batch *batch)
     ff_called outcome;
 
     batch->call.begins = true;
-    outcome = batch_call(batch, one, FF_CALL_SAVE);
+    outcome = batch_call(batch, session, FF_CALL_SAVE);
     batch->call.begins = false;
     return outcome;
 }
@@ -95,11 +60,12 @@ static bool stands(uint32_t nth, int64_t version)
                test_schema(), (long long)version, 1000 + nth) == 1;
 }
 
-WITH_SESSION(save_alone_is_marked)
+WITH_STORE(save_alone_is_marked)
 {
+    CHECK(store->facts.proves);
     CHECK(given_execution(1) == FF_CALLED_OK);
     CHECK(stands(1, 1));
-    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && a.call.committed);
+    CHECK(batch_call(&a, session, FF_CALL_RESOLVE) == FF_CALLED_OK && a.call.committed);
 }
 
 /* Nothing of a save is on its way before its connection has the settings of batches. Whoever may
@@ -111,39 +77,39 @@ static void refused_settings_save_nothing(void)
     (void)disturb("CREATE ROLE ff_plain LOGIN");
     (void)disturb("CREATE SCHEMA %s AUTHORIZATION ff_plain", test_schema());
     store = store_open("&user=ff_plain");
-    one = session_open(store);
+    session = session_open(store);
     batch_init(&a);
     batch_init(&b);
     (void)disturb("REVOKE %s FROM PUBLIC", set_config);
-    if (!one || given_execution(1) != FF_CALLED_STOP || strcmp(a.call.sqlstate, "42501") != 0)
+    if (!session || given_execution(1) != FF_CALLED_STOP || strcmp(a.call.sqlstate, "42501") != 0)
         check_failed(__FILE__, __LINE__, "the settings are refused");
     else if (stands(1, 1))
         check_failed(__FILE__, __LINE__, "nothing is saved");
     (void)disturb("GRANT %s TO PUBLIC", set_config);
     renew(&a);
-    if (one && (given_execution(2) != FF_CALLED_OK || !stands(2, 1)))
+    if (session && (given_execution(2) != FF_CALLED_OK || !stands(2, 1)))
         check_failed(__FILE__, __LINE__, "it works when they are allowed again");
     leave();
 }
 
-WITH_SESSION(what_is_true_is_saved)
+WITH_STORE(what_is_true_is_saved)
 {
     CHECK(given_execution(1) == FF_CALLED_OK);
     CHECK(when_assumed(1, 1, FF_NULL64) == FF_CALLED_OK);
     CHECK(stands(1, 2));
 }
 
-WITH_SESSION(what_is_not_true_is_not)
+WITH_STORE(what_is_not_true_is_not)
 {
     CHECK(given_execution(1) == FF_CALLED_OK);
     CHECK(when_assumed(1, 2, FF_NULL64) == FF_CALLED_OP);
     CHECK(when_assumed(1, 1, 12345) == FF_CALLED_OP); /* renewed since, or never */
     CHECK(when_assumed(2, 1, FF_NULL64) == FF_CALLED_OP);
     CHECK(stands(1, 1));
-    CHECK(batch_call(&b, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !b.call.committed);
+    CHECK(batch_call(&b, session, FF_CALL_RESOLVE) == FF_CALLED_OK && !b.call.committed);
 }
 
-WITH_SESSION(held_row_is_waited_for)
+WITH_STORE(held_row_is_waited_for)
 {
     CHECK(given_execution(1) == FF_CALLED_OK);
     (void)disturb("BEGIN");
@@ -169,7 +135,7 @@ static ff_called when_lanes_are_assumed(uint32_t nth)
     return save_alone(&b);
 }
 
-WITH_SESSION(paused_lane_is_seen)
+WITH_STORE(paused_lane_is_seen)
 {
     CHECK(when_lanes_are_assumed(1) == FF_CALLED_OK);
     (void)disturb("INSERT INTO %s.ff_lane VALUES ('main', 1, NULL, 0), ('other', 1, NULL, 0)",
@@ -181,12 +147,12 @@ WITH_SESSION(paused_lane_is_seen)
 }
 
 /* A save that is still on its way when it is asked about never arrives. */
-WITH_SESSION(buried_batch_never_commits)
+WITH_STORE(buried_batch_never_commits)
 {
-    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
+    CHECK(batch_call(&a, session, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
     CHECK(given_execution(1) == FF_CALLED_RERUN);
     CHECK(!strcmp(a.call.sqlstate, "23505") && !stands(1, 1));
-    CHECK(batch_call(&a, one, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
+    CHECK(batch_call(&a, session, FF_CALL_RESOLVE) == FF_CALLED_OK && !a.call.committed);
 }
 
 static ff_called when_told(struct batch *batch)
@@ -202,7 +168,7 @@ static ff_called when_told(struct batch *batch)
 }
 
 /* As with a load before it: readers of the log know of everybody who has an id. */
-WITH_SESSION(ids_are_taken_under_the_lock)
+WITH_STORE(ids_are_taken_under_the_lock)
 {
     (void)disturb("BEGIN");
     CHECK(disturb("SELECT count(pg_advisory_xact_lock((x'4646'::int8 << 32) + oid::int8)) FROM "

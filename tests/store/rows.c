@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rows.c -- rows go in and come back as they were; locks, scans and purges do what they say. */
-#include "store_ring.h"
+#include "store_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,42 +11,6 @@
 #include "store/sql.h"
 
 #include "base/banned.h"
-
-static struct ff_store *store;
-static struct ff_session *session;
-static struct batch a, b;
-
-static bool given_store(void)
-{
-    store = store_open("");
-    session = session_open(store);
-    batch_init(&a);
-    batch_init(&b);
-    return session != NULL;
-}
-
-static void leave(void)
-{
-    batch_done(&a);
-    batch_done(&b);
-    if (session)
-        session->ops->free(session);
-    ff_store_free(store);
-    session = NULL;
-}
-
-/* Runs the body between given_store and leave, so that a failed CHECK cleans up too. */
-#define WITH_STORE(name)                                                                           \
-    static void name##_body(void);                                                                 \
-    static void name(void)                                                                         \
-    {                                                                                              \
-        if (given_store())                                                                         \
-            name##_body();                                                                         \
-        else                                                                                       \
-            check_failed(__FILE__, __LINE__, "store opens");                                       \
-        leave();                                                                                   \
-    }                                                                                              \
-    static void name##_body(void)
 
 static ff_called insert_executions(uint32_t count)
 {

@@ -7,22 +7,12 @@
 #define FF_TESTS_GRAPH_FIXTURE_H
 
 #include "support/graphs.h"
+#include "support/world_fixture.h"
 
-static struct world w;
-
-static int setup(void **state)
+static int audit_and_teardown(void **state)
 {
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
     world_audit(&w);
-    world_done(&w);
-    return 0;
+    return teardown(state);
 }
 
 static void expect_flow(struct ff_uuid flow, const char *state, const char *members)

@@ -747,7 +747,7 @@ static void test_cascade__a_flow_is_forgotten_as_a_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_cascade__##name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_cascade__##name, setup, audit_and_teardown)
         TEST(a_chain_runs_in_order),
         TEST(fan_in_waits_for_all),
         TEST(a_completion_tells_its_hop_where_to_go),

@@ -212,7 +212,7 @@ static void test_outdated__half_a_repair_is_refused(void **state)
     expect_flow(flow, "running", "d:waiting_children t:waiting u:waiting_children v:waiting");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_outdated__##name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_outdated__##name, setup, audit_and_teardown)
 
 int main(void)
 {

@@ -260,7 +260,7 @@ static void test_sibling__what_may_finish_is_nobodys_sibling(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_sibling__##name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_sibling__##name, setup, audit_and_teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_first_success_cancels_the_rest),
         TEST(tries_are_of_one_page),
