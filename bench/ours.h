@@ -34,6 +34,8 @@ void ours_leave(struct ours *ours); /* without an audit */
 struct ff_submission ours_submission(const struct bench_run *run);
 /* In calls of `per_call`. */
 void ours_submit(struct ours *ours, size_t count, size_t per_call);
+/* run->count starts on a store in use; `start_s` says how long its start took. */
+void ours_starts(struct bench_run *run, double (*start_s)(struct bench_run *run));
 
 struct ours_worker {
     size_t index;

@@ -111,27 +111,22 @@ void bench_serve_both(struct bench_run *run)
     run->figures.requests = 0; /* those of the worker are not counted */
 }
 
-/* From the start of the process to the line that says it listens, on a store in use. */
+/* From the start of the process to the line that says it listens. */
+static double start_server(struct bench_run *run)
+{
+    const double from_s = bench_now_s();
+    struct server server;
+    double took_s;
+
+    server_start(&server, run);
+    took_s = bench_now_s() - from_s;
+    server_stop(&server);
+    return took_s;
+}
+
 void bench_serve_start(struct bench_run *run)
 {
-    double *const ms = bench_alloc(run->count, sizeof *ms);
-    struct server server;
-    struct ours ours;
-
-    ours_open(&ours, run); /* makes the tables */
-    ours_submit(&ours, BULK, BULK);
-    ours_close(&ours);
-    bench_start(run);
-    for (size_t i = 0; i < run->count; i++) {
-        const double from_s = bench_now_s();
-
-        server_start(&server, run);
-        ms[i] = (bench_now_s() - from_s) * 1000;
-        server_stop(&server);
-    }
-    bench_stop(run);
-    bench_percentiles(run, ms, run->count);
-    free(ms);
+    ours_starts(run, start_server);
 }
 
 /* On SQLite nobody outside the server sees its statements; the engine's own are in `idle-cost`. */
