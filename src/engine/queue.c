@@ -220,11 +220,12 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     const bool cascade = takes_cascade(which) && !ff_list_empty(&queue->cascade);
     const size_t reserved = ff_list_empty(background) && !cascade ? 0 : max / 4;
     const bool members = takes_members(queue, which);
+    const bool normal = takes_normal(queue, which); /* by how long they have waited until now */
     size_t taken = 0;
 
     if (members) /* half for them while others wait: neither may starve the other */
         taken += move(queue, &queue->members, (max - reserved) / 2, out);
-    if (takes_normal(queue, which)) {
+    if (normal) {
         queue->since_us = 0;
         for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
             taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
@@ -233,7 +234,7 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
         taken += move(queue, &queue->members, max - reserved - taken, out);
         members_left(queue);
     }
-    if (!takes_normal(queue, which))
+    if (!normal)
         return taken;
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
     return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);

@@ -339,6 +339,26 @@ static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void
     assert_int_equal(taken_by(FF_TAKE_NORMAL), 1);
 }
 
+/* The first may be stuck in a call: timers go on without it. */
+static void test_queue__a_helper_takes_background_that_has_waited(void **state)
+{
+    const ff_lane_of_work helpers[] = {FF_TAKE_NORMAL, FF_TAKE_LARGE};
+
+    (void)state;
+    ff_queue_spare(&queue, true);
+    for (size_t i = 0; i < FF_ARRAY_LEN(helpers); i++) {
+        (void)given_pushed(FF_OP_TIMER_FIRE, 1);
+        queue.since_us = INT64_MAX / 2;
+        assert_int_equal(taken_by(helpers[i]), 0);
+        queue.since_us = 1;
+        assert_int_equal(taken_by(helpers[i]), 1);
+        (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 1);
+        (void)given_pushed(FF_OP_TIMER_FIRE, 2);
+        queue.since_us = 1;
+        assert_int_equal(taken_by(helpers[i]), 2);
+    }
+}
+
 static void test_queue__words_about_members_are_left_to_the_first(void **state)
 {
     (void)state;
@@ -502,6 +522,7 @@ int main(void)
         TEST(test_queue__large_and_shared_ones_do_not_starve_each_other),
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
+        TEST(test_queue__a_helper_takes_background_that_has_waited),
         TEST(test_queue__words_about_members_are_left_to_the_first),
         TEST(test_queue__words_that_have_gone_are_not_waited_for),
         TEST(test_queue__neither_members_nor_others_starve),
