@@ -20,6 +20,15 @@ static bool is_lane_to_assume(const struct ff_engine *engine, const struct ff_en
            atomic_load(&engine->lanes_doubted_until_mono_ms) < ff_engine_mono_ms(engine);
 }
 
+/* Sets are never taken away; the save proves that it is the store they were learned from. */
+static const struct ff_capset *capset_to_assume(const struct ff_capsets *capsets,
+                                                const struct ff_entry *entry)
+{
+    return entry->table == FF_TABLE_CAPSET && entry->found == FF_FOUND_UNASKED
+               ? ff_capsets_find(capsets, ((const struct ff_capset *)entry->row)->capset_id)
+               : NULL;
+}
+
 static bool is_running(const void *row)
 {
     return ((const struct ff_execution *)row)->state == FF_STATE_ACTIVE;
@@ -58,11 +67,13 @@ static void recall(struct ff_engine *engine, struct ff_batch *batch)
     }
 }
 
-static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_batch *batch)
+static bool asks_for_nothing(const struct ff_engine *engine, const struct ff_batch *batch,
+                             const struct ff_capsets *capsets)
 {
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         for (const struct ff_entry *entry = batch->rows.entries[table]; entry; entry = entry->next)
-            if (entry->found == FF_FOUND_UNASKED && !is_lane_to_assume(engine, entry))
+            if (entry->found == FF_FOUND_UNASKED && !is_lane_to_assume(engine, entry) &&
+                !capset_to_assume(capsets, entry))
                 return false;
     for (const struct ff_scan *scan = batch->rows.scans; scan; scan = scan->next)
         if (!scan->loaded)
@@ -79,17 +90,39 @@ static void assume_lanes(struct ff_engine *engine, struct ff_batch *batch)
         }
 }
 
+static void assume_capsets(struct ff_batch *batch, const struct ff_capsets *capsets)
+{
+    for (struct ff_entry *entry = batch->rows.entries[FF_TABLE_CAPSET]; entry;
+         entry = entry->next) {
+        const struct ff_capset *const set = capset_to_assume(capsets, entry);
+        struct ff_capset row;
+
+        if (!set)
+            continue;
+        row = *set;
+        row.head = (struct ff_row){.table = FF_TABLE_CAPSET}; /* as if it had been read */
+        ff_rowset_assume(&batch->rows, entry, &row);
+    }
+}
+
 bool ff_assume(struct ff_engine *engine, struct ff_batch *batch, bool rides)
 {
+    struct ff_capsets capsets;
+
     if (!engine->options.assumes || !engine->store->facts.proves)
         return false;
+    pthread_mutex_lock(&engine->lock);
+    capsets = engine->capsets;
+    pthread_mutex_unlock(&engine->lock);
     mark_needed(batch);
     recall(engine, batch);
     if (rides)
         ff_foresee(engine, batch);
-    if (batch->arena.failed || !asks_for_nothing(engine, batch) || !ff_engine_knows_now(engine))
+    if (batch->arena.failed || !asks_for_nothing(engine, batch, &capsets) ||
+        !ff_engine_knows_now(engine))
         return false;
     assume_lanes(engine, batch);
+    assume_capsets(batch, &capsets);
     batch->assumes = batch->unloaded = true;
     return true;
 }

@@ -4,10 +4,11 @@
  * first.
  *
  * Rows of running executions are taken from memory (known.h), lanes that claims wait for count as
- * open, and if then nothing is left to ask for there is no load at all: the time is the store's as
- * far as we know it. The save proves all of it or applies nothing, and then the batch is run again
- * in the ordinary way. docs/decisions/0011-the-save-proves-what-was-assumed.md.
- * Tests: tests/unit/test_known.c, tests/sim. */
+ * open, sets of capabilities that were seen as written down, and if then nothing is left to ask for
+ * there is no load at all: the time is the store's as far as we know it. The save proves all of it
+ * or applies nothing, and then the batch is run again in the ordinary way.
+ * docs/decisions/0011-the-save-proves-what-was-assumed.md. Tests: tests/unit/test_known.c,
+ * tests/sim. */
 #ifndef FF_ENGINE_ASSUME_H
 #define FF_ENGINE_ASSUME_H
 

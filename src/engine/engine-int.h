@@ -95,6 +95,8 @@ struct ff_engine {
     uint64_t look_era; /* raised when somebody else may have made something claimable */
     struct ff_arena capset_arena;
     struct ff_capsets capsets;
+    int64_t capsets_read; /* how many the store had when all of them were read last */
+    bool capsets_doubted; /* the store may be another one since then */
     struct ff_arena worker_arena;
     struct ff_hashmap workers; /* instance id -> when it was written down last */
     struct ff_counters stats;
@@ -144,5 +146,9 @@ void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim)
 /* Answer parked claims whose time is over: there was nothing. Those that have not looked do. */
 void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms);
 void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *capset);
+/* All that the store has. What it does not have stays, and fits nothing there. */
+void ff_engine_learn_capsets(struct ff_engine *engine, const struct ff_read *all);
+/* After the next pulse all of them are read again, however many there are. */
+void ff_engine_doubt_capsets(struct ff_engine *engine);
 
 #endif

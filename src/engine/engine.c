@@ -207,8 +207,8 @@ static ff_status load_capsets(struct ff_engine *engine, struct ff_error *reterr)
 
     ff_arena_init(&arena, 4096, CAPSET_BYTES);
     status = ff_engine_read(engine, &read, OPEN_WAIT_MS, reterr);
-    for (size_t i = 0; status == FF_OK && i < read.row_count; i++)
-        ff_engine_learn_capset(engine, read.rows[i]);
+    if (status == FF_OK)
+        ff_engine_learn_capsets(engine, &read);
     ff_arena_done(&arena);
     return status;
 }

@@ -114,6 +114,22 @@ void ff_engine_learn_capset(struct ff_engine *engine, const struct ff_capset *ca
     pthread_mutex_unlock(&engine->lock);
 }
 
+void ff_engine_learn_capsets(struct ff_engine *engine, const struct ff_read *all)
+{
+    for (size_t i = 0; i < all->row_count; i++)
+        ff_engine_learn_capset(engine, all->rows[i]);
+    pthread_mutex_lock(&engine->lock);
+    engine->capsets_read = (int64_t)all->row_count;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void ff_engine_doubt_capsets(struct ff_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->capsets_doubted = true;
+    pthread_mutex_unlock(&engine->lock);
+}
+
 void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *capsets,
                    struct ff_batch_env *ret)
 {

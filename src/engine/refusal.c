@@ -31,8 +31,10 @@ void ff_executor_note_loss(struct ff_executor *executor)
         call->outcome == FF_CALLED_LOST) {
         ff_engine_contact_lost(executor->engine);
         ff_known_clear(&executor->engine->known);
+        ff_engine_doubt_capsets(executor->engine);
     } else if (!strcmp(call->sqlstate, OTHER_LOG)) {
         ff_known_clear(&executor->engine->known);
+        ff_engine_doubt_capsets(executor->engine);
     }
 }
 

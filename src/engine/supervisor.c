@@ -392,7 +392,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     const struct ff_value *const cells = supervisor->read.cells;
     const struct ff_pulse before = supervisor->pulse;
     int64_t since_ms, last_ms;
-    bool more_capsets;
+    bool other_capsets;
 
     supervisor->pulse = (struct ff_pulse){
         .number = before.number + 1,
@@ -414,11 +414,13 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     if (ff_contact_read(cells[FF_OUT_PULSE_CONTACT].as.str, &since_ms, &last_ms))
         ff_engine_contact_shared(engine, since_ms, last_ms);
     pthread_mutex_lock(&engine->lock);
-    more_capsets = (size_t)supervisor->pulse.capset_count > engine->capsets.count;
+    other_capsets =
+        supervisor->pulse.capset_count != engine->capsets_read || engine->capsets_doubted;
+    engine->capsets_doubted = false; /* whoever doubts from now on has them read again */
     pthread_mutex_unlock(&engine->lock);
     if (waiting_may_look(supervisor, &before) && !FF_MUTANT(wakeup_lost_and_no_poll))
         ff_engine_unpark(engine, UINT64_MAX);
-    if (more_capsets)
+    if (other_capsets)
         start_read(supervisor, FF_SQL_CAPSETS_ALL);
 }
 
@@ -430,6 +432,7 @@ static void pulse_missed(struct ff_supervisor *supervisor)
                supervisor->call.sqlstate, supervisor->call.error.message);
     supervisor->missed = true;
     ff_engine_contact_lost(supervisor->engine);
+    ff_engine_doubt_capsets(supervisor->engine);
 }
 
 static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
@@ -448,9 +451,10 @@ static void read_ended(struct ff_supervisor *supervisor, int64_t mono_ms)
         /* Nobody's work depends on the others: they may be refused for reasons of their own. */
         if (supervisor->read.block == FF_SQL_PULSE)
             pulse_missed(supervisor);
+        if (supervisor->read.block == FF_SQL_CAPSETS_ALL)
+            ff_engine_doubt_capsets(engine);
     } else if (supervisor->read.block == FF_SQL_CAPSETS_ALL) {
-        for (size_t i = 0; i < supervisor->read.row_count; i++)
-            ff_engine_learn_capset(engine, supervisor->read.rows[i]);
+        ff_engine_learn_capsets(engine, &supervisor->read);
         ff_engine_unpark(engine, UINT64_MAX); /* some may now be able to do more */
     } else if (supervisor->read.block == FF_SQL_PULSE && supervisor->read.row_count == 1) {
         pulse_ended(supervisor);

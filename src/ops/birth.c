@@ -14,16 +14,13 @@
 
 #include "base/banned.h"
 
-static bool knows_capset(const struct ff_work *work, int64_t capset_id)
-{
-    return work->capsets && ff_capsets_find(work->capsets, capset_id);
-}
-
+/* Its row, also of a set that this process knows: an older copy of the store may have been put back
+ * since, and work whose set is not written down is found by nobody who starts later. */
 void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in)
 {
     const struct ff_capset capset = {.capset_id = in->capset_id};
 
-    if (in->capset_id != 0 && !knows_capset(work, in->capset_id))
+    if (in->capset_id != 0)
         ff_work_want(work, FF_TABLE_CAPSET, &capset, FF_WANT_READ);
 }
 
@@ -31,8 +28,7 @@ static bool has_new_capset(struct ff_work *work, const struct ff_submit_in *in)
 {
     const struct ff_capset key = {.capset_id = in->capset_id};
 
-    return in->capset_id != 0 && !knows_capset(work, in->capset_id) &&
-           !ff_work_row(work, FF_TABLE_CAPSET, &key);
+    return in->capset_id != 0 && !ff_work_row(work, FF_TABLE_CAPSET, &key);
 }
 
 /* Every process keeps all sets in memory and every claim walks them. */

@@ -55,9 +55,10 @@ struct ff_read {
 /* A SAVE normally ends the transaction that a LOAD has begun. Where the store `proves` (see its
  * facts) a batch may also rely on what nobody has looked at: entries that are assumed. Then the
  * SAVE itself makes sure of them, or fails and applies nothing: a row that changes is found only
- * while its stamps (rows.def) are what the assumed row has, and lanes that are assumed not to be
- * there must not be paused. A row that somebody holds is waited for, as a key is. With `begins`
- * there was no LOAD at all: the SAVE begins the transaction and marks it. */
+ * while its stamps (rows.def) are what the assumed row has, lanes that are assumed not to be there
+ * must not be paused, and capability sets that are assumed must be there. A row that somebody holds
+ * is waited for, as a key is. With `begins` there was no LOAD at all: the SAVE begins the
+ * transaction and marks it. */
 struct ff_call {
     ff_call_kind kind;
     struct ff_rowset *rows;  /* PEEK, LOAD, MORE, SAVE */

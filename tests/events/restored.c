@@ -3,7 +3,8 @@
  * restored.c -- an older copy is put back under a running engine, and nobody says so.
  *
  * A subscriber has seen what the copy does not know; writers go on. The log must jump, the
- * subscriber must hear of it, and no id may be given out twice. */
+ * subscriber must hear of it, and no id may be given out twice. Work that is accepted afterwards
+ * can be done, also by those who start later. */
 #include "events.h"
 
 #include <sqlite3.h>
@@ -49,6 +50,54 @@ static void expect_reset(struct test *t, struct reader *r)
     expect_distinct(t, r->tally.ids);
 }
 
+/* ---- sets of capabilities ---- */
+
+#define SETS "sets" /* a lane of its own */
+
+static void given_needing(struct test *t, const char *capability)
+{
+    struct ff_submission item = submission();
+
+    item.lane = SETS;
+    item.required_capabilities = &capability;
+    item.required_capability_count = 1;
+    (void)given(t, &item);
+}
+
+static bool serves(struct test *t, const char *capability)
+{
+    static const char *const lanes[] = {SETS};
+    struct ff_claim_request request = claim_request();
+    struct held held;
+
+    request.lanes = lanes;
+    request.lane_count = 1;
+    request.capabilities = &capability;
+    request.capability_count = 1;
+    return claims_one(t, &request, &held);
+}
+
+/* The engine knows a set which the copy does not, and somebody else brings another one. */
+static void expect_sets(struct test *t, const char *url)
+{
+    struct ff_client *const own = t->client;
+    struct ff_client *newcomer = NULL;
+
+    WAIT_UNTIL_FOR(t, is_served(t), 60000);
+    given_needing(t, "gpu");
+    given_needing(t, "gpu");
+    (void)given_completed(t); /* of a file only who has seen the ids knows that they are gone */
+    EXPECT_OK(t, ff_open(url, NULL, &newcomer, &t->err));
+    expect_sound(t, newcomer);
+    t->client = newcomer;
+    given_needing(t, "disk");
+    EXPECT(t, serves(t, "gpu"));
+    t->client = own;
+    WAIT_UNTIL(t, serves(t, "disk"));
+    EXPECT(t, serves(t, "gpu"));
+    close_client(t, &newcomer);
+}
+
 /* ---- the snapshot of a disk ---- */
 
 static void server_remove(void *memory)
@@ -75,7 +124,9 @@ static void snapshot(struct test *t)
     WAIT_UNTIL_FOR(t, is_served(t), 60000);
     when_some_happen(t, &r);
     EXPECT_INT(t, 0, r.tally.resets);
+    given_needing(t, "gpu");
     EXPECT_INT(t, 0, run_tool("pg-private", "putback", dir, ""));
+    expect_sets(t, url);
     expect_reset(t, &r);
     close_client(t, &t->client);
 }
@@ -141,7 +192,9 @@ static void dump_under_a_live_engine(struct test *t)
     when_some_happen(t, &r);
     given_dump(t, dump);
     when_some_happen(t, &r);
+    given_needing(t, "gpu");
     WAIT_UNTIL(t, is_restored(t, dump)); /* it may be the victim of a deadlock */
+    expect_sets(t, t->url);
     expect_reset(t, &r);
 
     /* Readers look for the key of the schema as it is now: do writers hold that one? */
@@ -190,7 +243,9 @@ static void file(struct test *t)
     (void)snprintf(copy->path, sizeof copy->path, "%.480s.copy", t->store->path);
     EXPECT(t, copy_file(t->store->path, copy->path));
     when_some_happen(t, &r);
+    given_needing(t, "gpu");
     WAIT_UNTIL(t, copy_file(copy->path, t->store->path)); /* somebody may be writing */
+    expect_sets(t, t->url);
     expect_reset(t, &r);
 }
 

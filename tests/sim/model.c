@@ -399,6 +399,10 @@ void model_tx_prepare(struct model_tx *tx, struct ff_rowset *rows)
         if (entry->assumed)
             model_vec_add(tx->model, &tx->open_lanes,
                           slot_make(tx->model, FF_TABLE_LANE, entry->row));
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
+        if (entry->assumed)
+            model_vec_add(tx->model, &tx->capsets,
+                          slot_make(tx->model, FF_TABLE_CAPSET, entry->row));
 }
 
 static bool lanes_are_open(const struct model_tx *tx)
@@ -409,6 +413,14 @@ static bool lanes_are_open(const struct model_tx *tx)
         if (slot->row && ((const struct ff_lane *)slot->row)->paused)
             return false;
     }
+    return true;
+}
+
+static bool capsets_are_there(const struct model_tx *tx)
+{
+    for (size_t i = 0; i < tx->capsets.len; i++)
+        if (!((const struct model_slot *)tx->capsets.items[i])->row)
+            return false;
     return true;
 }
 
@@ -493,6 +505,8 @@ model_got model_tx_step(struct model_tx *tx, bool *ret_done)
         tx->model->hooks.sometimes(tx->model->hooks.ctx, SOMETIMES_LANE_DISPROVED);
         return MODEL_REFUSED;
     }
+    if (!capsets_are_there(tx))
+        return MODEL_REFUSED;
     if (!tx->numbered) {
         for (size_t i = 0; i < tx->events.len; i++)
             ((struct ff_event *)tx->events.items[i])->event_id = ++tx->model->event_seq;

@@ -136,6 +136,7 @@ struct model_tx {
     size_t changes_done;
     struct vec events;
     struct vec open_lanes; /* model_slot: must not be paused */
+    struct vec capsets;    /* model_slot: must be there */
     bool saving;           /* the changes are known */
     bool refused;          /* a shadow: this save must not succeed */
     bool numbered;

@@ -146,6 +146,30 @@ WITH_STORE(paused_lane_is_seen)
     CHECK(stands(1, 1) && stands(2, 1));
 }
 
+/* Work that asks for two sets of capabilities which nobody has looked at. */
+static ff_called when_capsets_are_assumed(uint32_t nth)
+{
+    renew(&b);
+    for (int64_t id = 1; id <= 2; id++) {
+        const struct ff_capset set = {.capset_id = id, .tokens = FF_STR("gpu")};
+
+        ff_rowset_assume(&b.rows, ff_rowset_want(&b.rows, FF_TABLE_CAPSET, &set, FF_WANT_READ),
+                         &set);
+    }
+    ff_rowset_op_begin(&b.rows, 1);
+    new_execution(&b, nth)->capset_id = 1;
+    return save_alone(&b);
+}
+
+WITH_STORE(lost_capset_is_missed)
+{
+    (void)disturb("INSERT INTO %s.ff_capset VALUES (1, 'gpu', 0), (3, 'disk', 0)", test_schema());
+    CHECK(when_capsets_are_assumed(1) == FF_CALLED_OP);
+    (void)disturb("INSERT INTO %s.ff_capset VALUES (2, 'net', 0)", test_schema());
+    CHECK(when_capsets_are_assumed(1) == FF_CALLED_OK);
+    CHECK(stands(1, 1));
+}
+
 /* A save that is still on its way when it is asked about never arrives. */
 WITH_STORE(buried_batch_never_commits)
 {
@@ -187,6 +211,7 @@ const struct test proof_tests[] = {
     {"proof__what_is_not_true_is_not", what_is_not_true_is_not},
     {"proof__held_row_is_waited_for", held_row_is_waited_for},
     {"proof__paused_lane_is_seen", paused_lane_is_seen},
+    {"proof__lost_capset_is_missed", lost_capset_is_missed},
     {"proof__ids_are_taken_under_the_lock", ids_are_taken_under_the_lock},
     {"proof__buried_batch_never_commits", buried_batch_never_commits},
     {NULL, NULL},

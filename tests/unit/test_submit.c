@@ -327,6 +327,28 @@ static void test_submit__capability_sets_are_interned_once(void **state)
     assert_int_equal(world_execution(&w, out[1].id)->capset_id, in[0].capset_id);
 }
 
+/* An older copy was put back: what this process knows is not written down there. */
+static void test_submit__a_known_set_that_is_gone_is_written_down_again(void **state)
+{
+    struct ff_str caps[] = {FF_STR("gpu")};
+    struct ff_submit_in in = world_submission(&w);
+    const struct ff_capset *row;
+    struct ff_submit_out out;
+
+    (void)state;
+    in.capabilities = caps;
+    in.capability_count = 1;
+    in = prepared(in);
+    assert_true(
+        ff_capsets_add(&w.capsets, &w.arena,
+                       &(struct ff_capset){.capset_id = in.capset_id, .tokens = in.capset_tokens}));
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_OK);
+    assert_int_equal(w.row_count[FF_TABLE_CAPSET], 1);
+    row = w.rows[FF_TABLE_CAPSET][0];
+    assert_int_equal(row->capset_id, in.capset_id);
+    assert_true(ff_str_eq(row->tokens, FF_STR("gpu")));
+}
+
 static void test_submit__capability_sets_have_a_limit(void **state)
 {
     struct ff_str caps[] = {FF_STR("gpu")};
@@ -396,6 +418,7 @@ int main(void)
         TEST(a_duplicate_of_what_is_gone_says_so),
         TEST(an_own_id_may_come_back_after_its_retention),
         TEST(capability_sets_are_interned_once),
+        TEST(a_known_set_that_is_gone_is_written_down_again),
         TEST(capability_sets_have_a_limit),
         TEST(the_hash_is_of_what_was_said),
     };

@@ -530,6 +530,27 @@ static void send_lanes(struct ff_pg_session *s)
                -1);
 }
 
+/* Sets of capabilities that work asks for and nobody has looked at must be written down. */
+static void send_capsets(struct ff_pg_session *s)
+{
+    const struct ff_rowset *const rows = s->call->rows;
+    struct ff_value capsets = {.type = FF_VALUE_I64S};
+    int64_t *ids = NULL;
+
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
+        capsets.count += entry->assumed;
+    if (capsets.count > 0)
+        ids = ff_arena_array(rows->arena, capsets.count, sizeof *ids);
+    if (!ids || FF_MUTANT(capsets_unproved))
+        return; /* nothing is assumed, or the arena has failed */
+    capsets.as.i64s = ids;
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
+        if (entry->assumed)
+            *ids++ = ((const struct ff_capset *)entry->row)->capset_id;
+    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_CAPSETS_ARE_THERE, 0, NULL}, &capsets,
+               1, -1);
+}
+
 void ff_pg_send_commit(struct ff_pg_session *s)
 {
     s->commit_queued = true;
@@ -545,6 +566,7 @@ bool ff_pg_send_save(struct ff_pg_session *s)
     if (s->call->begins)
         send_batch(s, FF_PG_STEP_DONE, FF_SQL_BATCH_MARK, FF_SAVE_LOCK_MS);
     send_lanes(s);
+    send_capsets(s);
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         if (ff_tables[table].flavour != FF_FLAVOUR_LOG)
             send_changes(s, (ff_table)table);

@@ -92,6 +92,17 @@ INSERT INTO ff_batch (batch_id, at_ms) VALUES (:batch_id, -{{now_ms}});
 -- SQLite always looks.
 SELECT 1::int8 / (count(*) = 0)::int AS yes FROM ff_lane WHERE lane {{any:lanes}} AND paused <> 0;
 
+-- name: capsets_are_there
+-- in:   capsets:i64[]
+-- out:  cells yes:i64
+-- note: Fails (divides by zero) if one of them is not: the batch brings work that asks for all of
+--       them without having looked.
+-- postgres:
+-- As lanes_are_open.
+SELECT 1::int8 / (count(*) = cardinality(:capsets))::int AS yes
+  FROM ff_capset
+ WHERE capset_id {{any:capsets}};
+
 -- name: migrations_applied
 -- out:  cells version:i64 name:text checksum:text oldest_binary:i64
 SELECT version, name, checksum, oldest_binary FROM ff_migration ORDER BY version;
