@@ -185,6 +185,21 @@ static void test_sqlstate__classes(void **state)
     assert_false(ff_pg_needs_new_link("23505"));
 }
 
+/* A migration of somebody else that takes longer than we wait is no fault of the schema. */
+static void test_sqlstate__what_may_pass_while_a_store_is_opened(void **state)
+{
+    static const char *const passing[] = {"40001", "40P01", "55P03", "57014",
+                                          "53200", "53300", "57P01", "57P03"};
+    static const char *const lasting[] = {"42501", "42P01", "0A000", "22012", "XX000", "FF001", ""};
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(passing); i++)
+        assert_true(ff_pg_may_pass(passing[i]));
+    for (size_t i = 0; i < FF_ARRAY_LEN(lasting); i++)
+        assert_false(ff_pg_may_pass(lasting[i]));
+    assert_false(ff_pg_may_pass(NULL));
+}
+
 static void test_url__our_parameters_are_taken_out(void **state)
 {
     struct ff_pg_config config;
@@ -293,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_codec__column_of_another_width_is_refused, setup,
                                         teardown),
         cmocka_unit_test(test_sqlstate__classes),
+        cmocka_unit_test(test_sqlstate__what_may_pass_while_a_store_is_opened),
         cmocka_unit_test(test_url__our_parameters_are_taken_out),
         cmocka_unit_test(test_url__behind_a_pooler_there_are_no_options),
         cmocka_unit_test(test_url__without_memory_it_is_said_so),

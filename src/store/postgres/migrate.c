@@ -24,14 +24,12 @@ static void result_free(PGresult **result)
 
 #define AUTO_RESULT FF_AUTO(result_free) PGresult *
 
-/* The server goes, or has no room: another time it may go well. What it says last comes before the
- * connection is seen to be gone. */
+/* The server goes, or somebody else migrates for long: another time it may go well. What it says
+ * last comes before the connection is seen to be gone. */
 static bool is_away(PGconn *conn, const PGresult *result)
 {
-    const char *const sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
     return PQstatus(conn) != CONNECTION_OK ||
-           (sqlstate && (!strncmp(sqlstate, "57P", 3) || !strncmp(sqlstate, "53", 2)));
+           ff_pg_may_pass(PQresultErrorField(result, PG_DIAG_SQLSTATE));
 }
 
 /* Text in, text out. */

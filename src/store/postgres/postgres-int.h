@@ -53,6 +53,8 @@ FF_MUST_CHECK bool ff_pg_decode_row(const PGresult *result, int nth, ff_table ta
 
 /* `sqlstate` NULL or empty: the connection is gone. `constraint` NULL: the error names none. */
 ff_called ff_pg_classify(const char *sqlstate, const char *constraint);
+/* While a store is opened: another time the same may go well. */
+bool ff_pg_may_pass(const char *sqlstate);
 /* The session's prepared statements do not fit any more. */
 bool ff_pg_needs_new_link(const char *sqlstate);
 

@@ -62,6 +62,19 @@ ff_called ff_pg_classify(const char *sqlstate, const char *constraint)
     return FF_CALLED_OP;
 }
 
+bool ff_pg_may_pass(const char *sqlstate)
+{
+    static const char *const passing[] = {
+        "40001", "40P01", "55P03", "57014", /* somebody was in the way */
+        "53",    "57P",                     /* the server has no room, or goes, or comes */
+    };
+
+    for (size_t i = 0; sqlstate && i < FF_ARRAY_LEN(passing); i++)
+        if (!strncmp(sqlstate, passing[i], strlen(passing[i])))
+            return true;
+    return false;
+}
+
 bool ff_pg_needs_new_link(const char *sqlstate)
 {
     if (!sqlstate || !sqlstate[0])
