@@ -543,6 +543,26 @@ static void two_processes(struct test *t)
     finish(t, &r);
 }
 
+/* Neither does one whose second half is refused: that may pass, and serial numbers are for good. */
+static void proof_that_is_refused(struct test *t)
+{
+    struct other other;
+
+    EXPECT_OK(t, ff_migrate(t->url, false, NULL, NULL, &t->err));
+    other_open(t, &other);
+    (void)other_says(t, &other, "DELETE FROM @.ff_meta WHERE name = 'log_proof'");
+    (void)other_says(t, &other, "SELECT setval('@.ff_log_probe_seq', %lld)",
+                     INT64_MAX - 1LL); /* one number is left */
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    EXPECT_TEXT(t, "concurrent", log_check(t));
+    close_client(t, &t->client);
+    (void)other_says(t, &other, "SELECT setval('@.ff_log_probe_seq', 1)");
+    EXPECT_OK(t, ff_open(t->url, NULL, &t->client, &t->err));
+    EXPECT_TEXT(t, "concurrent", log_check(t));
+    EXPECT_INT(t, 1,
+               other_says(t, &other, "SELECT count(*) FROM @.ff_meta WHERE name = 'log_proof'"));
+}
+
 const struct plain_case log_cases[] = {
     {"log/f43_sixteen_writers_and_nothing_is_missed", TEST_STORE_POSTGRES, sixteen_writers, false},
     {"log/foreign_transactions_do_not_matter", TEST_STORE_POSTGRES, foreign_transactions, false},
@@ -554,5 +574,6 @@ const struct plain_case log_cases[] = {
     {"log/failed_proof_makes_it_serial", TEST_STORE_POSTGRES, failed_proof, false},
     {"log/proof_that_could_not_be_made_is_none", TEST_STORE_POSTGRES, proof_that_could_not_be_made,
      false},
+    {"log/proof_that_is_refused_is_none", TEST_STORE_POSTGRES, proof_that_is_refused, false},
     {0},
 };

@@ -170,7 +170,7 @@ static void test_sqlstate__classes(void **state)
         {"28P01", FF_CALLED_STOP},  {"XX001", FF_CALLED_STOP},  {"XX000", FF_CALLED_OP},
         {"22012", FF_CALLED_OP},    {"23514", FF_CALLED_OP},    {"42601", FF_CALLED_OP},
         {"54000", FF_CALLED_OP},    {"", FF_CALLED_LOST},       {"42883", FF_CALLED_STOP},
-        {"FF001", FF_CALLED_RERUN},
+        {"FF001", FF_CALLED_RERUN}, {"2200H", FF_CALLED_RERUN},
     };
 
     (void)state;
@@ -180,6 +180,7 @@ static void test_sqlstate__classes(void **state)
     assert_int_equal(ff_pg_classify("22012", NULL), FF_CALLED_OP);
     assert_int_equal(ff_pg_classify(NULL, NULL), FF_CALLED_LOST);
     assert_true(ff_pg_needs_new_link("FF001")); /* where the log is settled anew */
+    assert_true(ff_pg_needs_new_link("2200H")); /* and where its numbers come from is asked */
     assert_false(ff_pg_needs_new_link("40001"));
     assert_true(ff_pg_needs_new_link("26000"));
     assert_false(ff_pg_needs_new_link("23505"));

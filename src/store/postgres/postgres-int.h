@@ -70,7 +70,7 @@ struct ff_pg_config {
     bool probe;  /* the URL does not say whether there is a pooler */
     bool pooler; /* no startup options, no named statements, nothing kept between transactions */
     bool unsafe; /* accept a server that may lose commits */
-    bool serial; /* events are numbered under one row: asked for, or found */
+    bool serial; /* events are to be numbered under one row: asked for, or found at the start */
     int64_t connect_ms;  /* the longest a connect may take, over all hosts */
     const char *options; /* startup options, not sent to a pooler */
     const char *keywords[FF_PG_OPTIONS_MAX];
@@ -162,6 +162,7 @@ struct ff_pg_link {
     bool unflushed;
     bool tuned;      /* the settings of batches hold for this connection */
     int64_t log_oid; /* the table whose log this connection has settled */
+    bool serial;     /* its events are numbered under one row */
     bool warned;     /* the server said something with SQLSTATE 01000 since the last reset */
     PostgresPollingStatusType polling;
     int64_t connect_by_ms;

@@ -500,7 +500,7 @@ static void send_events(struct ff_pg_session *s)
     for (size_t i = 0; bulk.rows && i < rows->event_count; i++)
         bulk.rows[bulk.count++] = rows->events[i];
     bulk.first = pick_rest;
-    if (s->link.config->serial)
+    if (s->link.serial)
         bulk.verb = FF_PG_SERIAL;
     if (FF_MUTANT(event_id_before_lock))
         send_bulk(s, &bulk);

@@ -28,6 +28,7 @@ static const struct {
     {"25P03", FF_CALLED_RERUN, true}, /* idle_in_transaction_session_timeout */
     {"57P05", FF_CALLED_RERUN, true}, /* idle_session_timeout */
     {"FF001", FF_CALLED_RERUN, true}, /* our own: the log is not the one that was settled */
+    {"2200H", FF_CALLED_RERUN, true}, /* no numbers left: the log is numbered under one row now */
     {"08", FF_CALLED_LOST, true},     /* connection exceptions */
     /* The store cannot serve anybody now. */
     {"25006", FF_CALLED_STOP, true},  /* read_only_sql_transaction: failed over, look again */

@@ -116,14 +116,18 @@ static bool take_numbers(const PGresult *result, int64_t *ret_max)
 
 static bool take_settled(struct ff_pg_link *link, const PGresult *result)
 {
-    const int col = FF_OUT_LOG_SETTLE_LOG_OID;
-    struct ff_value oid;
+    const int cols[] = {FF_OUT_LOG_SETTLE_LOG_OID, FF_OUT_LOG_SETTLE_SERIAL};
+    struct ff_value cells[FF_ARRAY_LEN(cols)];
 
-    if (PQntuples(result) != 1 || PQnfields(result) <= col ||
-        !ff_pg_decode_cell(FF_VALUE_I64, PQgetvalue(result, 0, col), PQgetlength(result, 0, col),
-                           NULL, &oid))
+    if (PQntuples(result) != 1)
         return false;
-    link->log_oid = oid.as.i64;
+    for (size_t i = 0; i < FF_ARRAY_LEN(cols); i++)
+        if (PQnfields(result) <= cols[i] ||
+            !ff_pg_decode_cell(FF_VALUE_I64, PQgetvalue(result, 0, cols[i]),
+                               PQgetlength(result, 0, cols[i]), NULL, &cells[i]))
+            return false;
+    link->log_oid = cells[0].as.i64;
+    link->serial = cells[1].as.i64 != 0;
     return true;
 }
 

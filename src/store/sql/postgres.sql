@@ -144,12 +144,15 @@ SELECT c.relname::text AS table_name, a.attname::text AS column_name, a.atttypid
 
 -- name: log_settle
 -- in:   forced:i64 known_id:i64
--- out:  cells reset_id:i64 log_oid:i64
--- note: First statement of a new connection: after a lossy failover or a restore ids jump.
+-- out:  cells reset_id:i64 log_oid:i64 serial:i64
+-- note: First statement of a new connection: after a lossy failover or a restore ids jump. How
+--       events are numbered may have changed, too: as in log_mode.
 -- postgres:
 -- SQLite cannot tell; see log_reset.
 SELECT ff_log_settle(:forced <> 0, :known_id) AS reset_id,
-       CAST(CAST(CAST('ff_event' AS regclass) AS oid) AS bigint) AS log_oid;
+       CAST(CAST(CAST('ff_event' AS regclass) AS oid) AS bigint) AS log_oid,
+       CASE WHEN EXISTS (SELECT 1 FROM ff_meta WHERE name = 'log_counter')
+            THEN 1 ELSE 0 END AS serial;
 
 -- name: log_lock_shared
 -- in:   log_oid:i64
