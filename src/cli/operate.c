@@ -16,6 +16,18 @@
 
 #include "base/banned.h"
 
+/* As every other answer has it, whatever was typed. Who may not look goes on with that. */
+static const char *full_id(struct ff_cli *cli, const char *typed)
+{
+    FF_AUTO(ff_answer_free) struct ff_info_list whole = {0};
+    struct ff_error error;
+    const char *id = NULL;
+
+    if (ff_get(cli->client, typed, &whole, &error) == FF_OK)
+        id = ff_arena_str(&cli->arena, ff_str_of(whole.items[0].execution_id)).ptr;
+    return id ? id : typed;
+}
+
 /* One line per id: what it is now, or {"error": ...}. */
 static int told(struct ff_cli *cli, const char *what, const char *id, const char *public_state,
                 ff_status status, const struct ff_error *error)
@@ -31,7 +43,7 @@ static int told(struct ff_cli *cli, const char *what, const char *id, const char
         return code;
     }
     made = ff_json_make();
-    ff_json_put_text(&made, "id", id);
+    ff_json_put_text(&made, "execution_id", id);
     if (status == FF_OK)
         ff_json_put_text(&made, "public_state", public_state);
     else
@@ -91,9 +103,10 @@ int ff_run_cancel(struct ff_cli *cli)
         return told_bulk(cli, "cancel", &result, status, &error);
     }
     for (size_t i = 0; i < cli->arg_count; i++) {
+        const char *const id = full_id(cli, cli->args[i]);
         const char *state = NULL;
-        const ff_status status = ff_cancel(cli->client, cli->args[i], reason, &state, &error);
-        const int one = told(cli, "cancel", cli->args[i], state, status, &error);
+        const ff_status status = ff_cancel(cli->client, id, reason, &state, &error);
+        const int one = told(cli, "cancel", id, state, status, &error);
 
         code = code == FF_EXIT_OK ? one : code;
     }
@@ -139,9 +152,9 @@ static int replay_ids(struct ff_cli *cli)
     for (size_t i = 0; i < cli->arg_count; i++) {
         const char *state = NULL;
 
-        request.execution_id = cli->args[i];
+        request.execution_id = full_id(cli, cli->args[i]);
         const ff_status status = ff_replay(cli->client, &request, &state, NULL, &error);
-        const int one = told(cli, "replay", cli->args[i], state, status, &error);
+        const int one = told(cli, "replay", request.execution_id, state, status, &error);
         code = code == FF_EXIT_OK ? one : code;
     }
     return code;

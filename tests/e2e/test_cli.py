@@ -210,6 +210,17 @@ class Cli(Ff):
         self.run_ff("cancel", made, str(uuid.uuid4()), code=3)
         self.assertEqual("cancelled", self.ff_json("show", made)["public_state"])
 
+    def test_cancel_and_replay_tell_the_full_id(self):
+        made = self.submit()
+        short = made.split(":")[2]
+        self.assertEqual({"execution_id": made, "public_state": "cancelled"},
+                         self.ff_json("cancel", short[:13]))
+        self.assertEqual({"execution_id": made, "public_state": "waiting"},
+                         self.ff_json("replay", short))
+        self.assertEqual(f"cancelled {made}\n", self.ff("cancel", short[:20]))
+        unknown = str(uuid.uuid4())
+        self.assertEqual(unknown, self.ff_json("cancel", unknown, code=3)["execution_id"])
+
     def test_cancel_and_replay_by_filter(self):
         for lane in ("a", "a", "b"):
             self.submit("--lane", lane)
