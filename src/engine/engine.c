@@ -243,6 +243,8 @@ ff_status ff_engine_new(const struct ff_engine_options *options, struct ff_engin
     if (status == FF_OK && options->threads)
         status = start_threads(engine, reterr);
     if (status != FF_OK) {
+        if (engine->thread_count > 0) /* they use the store, and have begun something */
+            (void)ff_engine_close(engine, 0);
         engine->store = NULL; /* still the caller's */
         ff_engine_free(engine);
         return status;

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 
 #include "support/engine_fixture.h"
 
@@ -256,6 +259,95 @@ static void test_engine__late_answers_do_not_turn_back_the_time(void **state)
     assert_int_equal(ff_engine_now_ms(engine), begin_ms - 3600000);
 }
 
+/* --- threads that cannot be had --- */
+
+/* Threads stand still where they first ask for the time, until somebody waits for their end. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool watched;
+    pthread_t maker;
+    int left; /* threads that can still be made */
+    int made, standing;
+    bool released;
+} threads = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* The library's own, behind ours. */
+static void real(const char *name, void *ret, size_t bytes)
+{
+    void *const found = dlsym(RTLD_NEXT, name);
+
+    assert_non_null(found);
+    memcpy(ret, &found, bytes);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+    real("pthread_create", &create, sizeof create);
+    if (threads.watched && threads.left-- == 0) {
+        pthread_mutex_lock(&threads.lock);
+        while (threads.standing < threads.made)
+            pthread_cond_wait(&threads.changed, &threads.lock);
+        pthread_mutex_unlock(&threads.lock);
+        return EAGAIN;
+    }
+    threads.made++;
+    return create(thread, attr, run, arg);
+}
+
+int pthread_join(pthread_t thread, void **ret)
+{
+    int (*join)(pthread_t, void **);
+
+    real("pthread_join", &join, sizeof join);
+    pthread_mutex_lock(&threads.lock);
+    threads.released = true;
+    pthread_cond_broadcast(&threads.changed);
+    pthread_mutex_unlock(&threads.lock);
+    return join(thread, ret);
+}
+
+static int64_t stand_still_ms(void *ctx)
+{
+    (void)ctx;
+    if (!pthread_equal(pthread_self(), threads.maker)) {
+        pthread_mutex_lock(&threads.lock);
+        threads.standing++;
+        pthread_cond_broadcast(&threads.changed);
+        while (!threads.released)
+            pthread_cond_wait(&threads.changed, &threads.lock);
+        pthread_mutex_unlock(&threads.lock);
+    }
+    return now_ms;
+}
+
+/* Those that were started end before the store is the caller's again. */
+static void test_engine__a_thread_that_cannot_be_had_leaves_none_behind(void **state)
+{
+    const struct ff_clock clock = {NULL, stand_still_ms, clock_ms, boot_ms};
+    const struct ff_store_options store = {
+        .url = "sqlite::memory:", .create = true, .clock = clock, .random = ff_random_system()};
+    struct ff_engine_options options;
+    struct ff_engine *made = NULL;
+
+    (void)state;
+    ff_engine_options_default(&options);
+    options.clock = clock;
+    options.executors = 1;
+    threads.maker = pthread_self();
+    assert_int_equal(ff_store_open(&store, &options.store, &error), FF_OK);
+    threads.watched = true;
+    threads.left = 2; /* the executor and the supervisor; not the tail */
+    assert_int_equal(ff_engine_new(&options, &made, &error), FF_NO_MEMORY);
+    threads.watched = false;
+    assert_null(made);
+    assert_int_equal(threads.made, 2);
+    assert_true(threads.released);
+    ff_store_free(options.store);
+}
+
 /* --- closing --- */
 
 static void test_engine__what_waits_when_it_closes_is_told(void **state)
@@ -289,6 +381,7 @@ int main(void)
         TEST(only_the_pulse_breaks_contact),
         TEST(jump_of_the_log_is_looked_after_at_once),
         TEST(late_answers_do_not_turn_back_the_time),
+        TEST(a_thread_that_cannot_be_had_leaves_none_behind),
         TEST(what_waits_when_it_closes_is_told),
     };
 
