@@ -63,7 +63,7 @@ struct ff_reader {
 /* Claims of one kind (lanes, namespace, kinds, capabilities) have looked in vain. */
 struct ff_look {
     uint64_t kind; /* hash; 0: not in use */
-    uint64_t wake_sum, era;
+    uint64_t wake_sum;
 };
 
 struct ff_engine {
@@ -139,8 +139,16 @@ bool ff_engine_end_job(struct ff_engine *engine, struct ff_job *job);
 void ff_engine_fail_jobs(struct ff_engine *engine, struct ff_list *jobs, ff_status status,
                          const char *message);
 uint64_t ff_engine_wake_sum(struct ff_engine *engine, const struct ff_job *job);
-/* Put parked claims back into the queue: all, or those of a wake slot set (bit per slot). */
+/* Put parked claims back into the queue: all, or those of a wake slot set (bit per slot). Those
+ * that look just now will look again. */
 size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots);
+/* Those that ask again under a request which this batch has given tasks to. */
+void ff_engine_unpark_repeats(struct ff_engine *engine, const struct ff_rowset *rows);
+/* After a roll-back: what the batch held claims have passed over meanwhile, those of this process
+ * look again. */
+void ff_engine_let_go(struct ff_engine *engine, const struct ff_batch *batch);
+/* Lanes in which something can be claimed that could not, or was held, before this batch ended. */
+uint64_t ff_engine_freed_slots(const struct ff_engine *engine, const struct ff_rowset *rows);
 /* A worker claims: keep its registry row fresh, now and then. */
 void ff_engine_note_worker(struct ff_engine *engine, const struct ff_job *claim);
 /* Answer parked claims whose time is over: there was nothing. Those that have not looked do. */

@@ -167,6 +167,14 @@ static void leave_for_next(struct ff_executor *executor, struct ff_list *jobs)
         group->failed = batch->failed;
 }
 
+static void note_max(_Atomic int64_t *max, int64_t value)
+{
+    int64_t seen = atomic_load(max);
+
+    while (seen < value && !atomic_compare_exchange_weak(max, &seen, value))
+        ;
+}
+
 static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono_ms)
 {
     struct ff_engine *const engine = executor->engine;
@@ -202,8 +210,7 @@ static ff_waits_for step_idle(struct ff_executor *executor, int64_t *ret_at_mono
     leave_for_next(executor, &jobs);
     batch->begun_mono_ms = env.mono_ms;
     engine->stats.batches++;
-    if (engine->stats.batch_jobs_max < (int64_t)batch->count)
-        engine->stats.batch_jobs_max = (int64_t)batch->count;
+    note_max(&engine->stats.batch_jobs_max, (int64_t)batch->count);
     FF_FAILPOINT(batch_filled);
     if (may_take_along(executor) && ff_assume(engine, batch, takes_cascade(executor)))
         decide(executor, ff_engine_now_ms(engine));
@@ -268,6 +275,7 @@ static void rolled_back(struct ff_executor *executor)
     ff_executor_note_loss(executor);
     ff_engine_batch_ended(executor->engine, batch,
                           !batch->out_of_memory && executor->call.outcome == FF_CALLED_OK);
+    ff_engine_let_go(executor->engine, batch);
     if (!batch->out_of_memory) {
         reply(executor);
         return;

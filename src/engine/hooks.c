@@ -175,23 +175,30 @@ static bool hint_supervisor(struct ff_supervisor *supervisor, const struct ff_ex
     return hinted;
 }
 
-/* Lanes in which something became claimable; tells the supervisor of times on the way, and whether
- * it has to be woken. Called with the engine's lock. */
-static uint64_t wake_slots_of(struct ff_engine *engine, const struct ff_rowset *rows,
-                              bool *ret_hinted)
+/* Tells the supervisor of times. True: it has to be woken. Called with the engine's lock. */
+static bool hint_times(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    bool hinted = false;
+
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_EXECUTION]; entry;
+         entry = entry->next)
+        if (entry->found == FF_FOUND_ROW && ((struct ff_row *)entry->row)->op != 0)
+            hinted |= hint_supervisor(&engine->supervisor, entry->row);
+    return hinted;
+}
+
+uint64_t ff_engine_freed_slots(const struct ff_engine *engine, const struct ff_rowset *rows)
 {
     uint64_t slots = 0;
-    bool hinted = false;
 
     for (const struct ff_entry *entry = rows->entries[FF_TABLE_EXECUTION]; entry;
          entry = entry->next) {
         const struct ff_execution *const row = entry->row;
+        const bool held = entry->locked && engine->store->facts.row_locks;
 
-        if (entry->found != FF_FOUND_ROW || row->head.op == 0)
-            continue;
-        if (ff_state_is_claimable(row->state))
+        if (entry->found == FF_FOUND_ROW && (row->head.op != 0 || held) &&
+            ff_state_is_claimable(row->state))
             slots |= ff_engine_wake_slot(row->lane);
-        hinted |= hint_supervisor(&engine->supervisor, row);
     }
     for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next) {
         const struct ff_lane *const lane = entry->row;
@@ -199,7 +206,6 @@ static uint64_t wake_slots_of(struct ff_engine *engine, const struct ff_rowset *
         if (entry->found == FF_FOUND_ROW && lane->head.op != 0 && !lane->paused)
             slots |= ff_engine_wake_slot(lane->lane);
     }
-    *ret_hinted = hinted;
     return slots;
 }
 
@@ -219,8 +225,7 @@ bool ff_engine_hint_waits(const struct ff_engine *engine, int64_t mono_ms)
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 {
     const bool has_events = batch->rows.event_count > 0;
-    uint64_t slots;
-    bool hinted;
+    const uint64_t slots = ff_engine_freed_slots(engine, &batch->rows);
 
     ff_engine_batch_ended(engine, batch, true);
     ff_measure_committed(engine, batch);
@@ -228,15 +233,13 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
         ff_known_learn(&engine->known, &batch->rows);
     learn_capsets(engine, &batch->rows);
     pthread_mutex_lock(&engine->lock);
-    slots = wake_slots_of(engine, &batch->rows, &hinted);
-    for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
-        if (slots & (UINT64_C(1) << slot))
-            engine->wake[slot]++;
-    if (hinted)
+    if (hint_times(engine, &batch->rows))
         pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
     if (slots)
         (void)ff_engine_unpark(engine, slots);
+    if (batch->rows.entries[FF_TABLE_CLAIM])
+        ff_engine_unpark_repeats(engine, &batch->rows);
     ff_cascade_committed(engine, batch);
     if (has_events)
         ff_tail_wake(engine->tail);

@@ -2,9 +2,9 @@
  *
  * park.c -- claims that wait, and what wakes them.
  *
- * Wake-ups are hints: each lane has a counter (hashed into slots), a claim parks only if its lanes'
- * counters have not moved since before its load, so no wake-up is lost; the pulse finds what other
- * processes did.
+ * Wake-ups are hints: each lane has a counter (hashed into slots), and there is one for whatever
+ * other processes may have done; a claim parks only if none of its own has moved since before its
+ * load, so no wake-up is lost. What others did is told by hints and found by the pulse.
  *
  * A claim need not look before it waits. While nothing has moved since one of its kind looked in
  * vain, it waits first and looks a moment later: most often a worker asks for more just before it
@@ -46,7 +46,7 @@ static uint64_t slots_of(const struct ff_job *job)
 
 static uint64_t wake_sum_locked(const struct ff_engine *engine, uint64_t slots)
 {
-    uint64_t sum = 0;
+    uint64_t sum = engine->look_era;
 
     for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
         if (slots & (UINT64_C(1) << slot))
@@ -83,14 +83,13 @@ static uint64_t mix_all(uint64_t hash, const struct ff_str *texts, size_t count)
 }
 
 /* Claims of one kind find the same. */
-static struct ff_look look_of(const struct ff_engine *engine, const struct ff_claim_in *in,
-                              uint64_t wake_sum)
+static struct ff_look look_of(const struct ff_claim_in *in, uint64_t wake_sum)
 {
     uint64_t kind = mix_all(1, in->lanes, in->lane_count);
 
     kind = mix_all(mix(kind, in->namespace), in->kinds, in->kind_count);
     kind = mix_all(kind, in->capabilities, in->capability_count);
-    return (struct ff_look){.kind = kind, .wake_sum = wake_sum, .era = engine->look_era};
+    return (struct ff_look){.kind = kind, .wake_sum = wake_sum};
 }
 
 static struct ff_look *place_of(struct ff_engine *engine, const struct ff_look *look)
@@ -102,7 +101,7 @@ static bool found_nothing_locked(struct ff_engine *engine, const struct ff_look 
 {
     const struct ff_look *const last = place_of(engine, now);
 
-    return last->kind == now->kind && last->wake_sum == now->wake_sum && last->era == now->era;
+    return last->kind == now->kind && last->wake_sum == now->wake_sum;
 }
 
 /* --- waiting --- */
@@ -146,7 +145,7 @@ bool ff_engine_park(struct ff_engine *engine, struct ff_job *job)
         return false;
     }
     if (!moved) {
-        const struct ff_look look = look_of(engine, job->in, job->wake_seen);
+        const struct ff_look look = look_of(job->in, job->wake_seen);
 
         *place_of(engine, &look) = look;
         park_locked(engine, job);
@@ -167,7 +166,7 @@ bool ff_engine_park_first(struct ff_engine *engine, struct ff_job *job)
     if (!is_claim(job) || job->wait_until_mono_ms <= mono_ms || !engine->options.rides)
         return false;
     pthread_mutex_lock(&engine->lock);
-    look = look_of(engine, job->in, wake_sum_locked(engine, slots_of(job)));
+    look = look_of(job->in, wake_sum_locked(engine, slots_of(job)));
     parks = !engine->closed && found_nothing_locked(engine, &look);
     if (parks) {
         job->wake_seen = look.wake_sum;
@@ -200,6 +199,17 @@ static void leave_locked(struct ff_job *job, struct ff_list *out)
     ff_list_push_back(out, &job->link);
 }
 
+static void move_counters_locked(struct ff_engine *engine, uint64_t slots)
+{
+    if (slots == UINT64_MAX) {
+        engine->look_era++;
+        return;
+    }
+    for (unsigned slot = 0; slot < FF_WAKE_SLOTS; slot++)
+        if (slots & (UINT64_C(1) << slot))
+            engine->wake[slot]++;
+}
+
 size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
 {
     struct ff_list woken;
@@ -207,7 +217,7 @@ size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
 
     ff_list_init(&woken);
     pthread_mutex_lock(&engine->lock);
-    engine->look_era += slots == UINT64_MAX ? 1 : 0;
+    move_counters_locked(engine, slots);
     FF_LIST_FOR_EACH(node, &engine->parked)
     {
         struct ff_job *const job = ff_list_item(node, struct ff_job, link);
@@ -221,6 +231,63 @@ size_t ff_engine_unpark(struct ff_engine *engine, uint64_t slots)
     pthread_mutex_unlock(&engine->lock);
     look_again(engine, &woken);
     return count;
+}
+
+/* Somebody asks again under a request that has been given tasks, and waits for what it has. */
+static bool repeats(const struct ff_job *job, const struct ff_claim *claim)
+{
+    const struct ff_claim_in *const in = job->in;
+
+    return ff_str_eq(in->request_id, claim->request_id) &&
+           ff_str_eq(in->worker_instance_id, claim->worker_instance_id);
+}
+
+void ff_engine_unpark_repeats(struct ff_engine *engine, const struct ff_rowset *rows)
+{
+    struct ff_list woken;
+
+    ff_list_init(&woken);
+    pthread_mutex_lock(&engine->lock);
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CLAIM]; entry; entry = entry->next)
+        FF_LIST_FOR_EACH(node, &engine->parked)
+        {
+            struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+            if (entry->found == FF_FOUND_ROW && repeats(job, entry->row))
+                leave_locked(job, &woken);
+        }
+    pthread_mutex_unlock(&engine->lock);
+    look_again(engine, &woken);
+}
+
+/* After a look in vain nobody needs to know: those who wait have looked, too, and would wake each
+ * other for ever. */
+static bool has_only_looked(const struct ff_batch *batch)
+{
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        const struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+
+        if (!is_claim(job) || job->status != FF_OK)
+            return false;
+    }
+    return true;
+}
+
+void ff_engine_let_go(struct ff_engine *engine, const struct ff_batch *batch)
+{
+    const uint64_t slots = has_only_looked(batch) ? 0 : ff_engine_freed_slots(engine, &batch->rows);
+
+    if (slots)
+        (void)ff_engine_unpark(engine, slots);
+}
+
+/* There is nothing for it. One that may be a repeat looks once more: another process may have given
+ * tasks to the first. */
+static bool is_sure(const struct ff_job *job)
+{
+    return job->look_at_mono_ms == 0 &&
+           ff_str_is_null(((const struct ff_claim_in *)job->in)->request_id);
 }
 
 void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
@@ -240,7 +307,7 @@ void ff_engine_expire_parked(struct ff_engine *engine, int64_t mono_ms)
 
         if (until_ms > mono_ms && !engine->closed)
             continue;
-        leave_locked(job, has_looked || engine->closed ? &over : &late);
+        leave_locked(job, is_sure(job) || engine->closed ? &over : &late);
         if (has_looked)
             job->wait_until_mono_ms = 0;
         else if (engine->closed)

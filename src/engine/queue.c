@@ -105,6 +105,18 @@ static void members_left(struct ff_queue *queue)
     queue->members_since_us = ff_list_empty(&queue->members) ? 0 : ff_wait_now_us();
 }
 
+/* The same of normal jobs; a helper that sleeps has to count their time. */
+static void normal_left(struct ff_queue *queue)
+{
+    bool some = false;
+
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        some = some || !ff_list_empty(&queue->normal[cls]);
+    queue->since_us = some ? ff_wait_now_us() : 0;
+    if (some && queue->waiting == 0)
+        pthread_cond_broadcast(&queue->helped);
+}
+
 /* Something came. When nobody else is free a helper is told once, so that it counts the time. */
 static void tell(struct ff_queue *queue, bool large)
 {
@@ -226,7 +238,6 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     if (members) /* half for them while others wait: neither may starve the other */
         taken += move(queue, &queue->members, (max - reserved) / 2, out);
     if (normal) {
-        queue->since_us = 0;
         for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
             taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
     }
@@ -237,7 +248,10 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     if (!normal)
         return taken;
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
-    return taken + (cascade ? move(queue, &queue->cascade, max - taken, out) : 0);
+    if (cascade)
+        taken += move(queue, &queue->cascade, max - taken, out);
+    normal_left(queue);
+    return taken;
 }
 
 /* Not more than the batch will hold: what is left of it nobody else could take. */

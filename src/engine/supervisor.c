@@ -393,8 +393,7 @@ static void pulse_ended(struct ff_supervisor *supervisor)
     const struct ff_pulse before = supervisor->pulse;
     int64_t since_ms, last_ms;
     bool other_capsets;
-
-    supervisor->pulse = (struct ff_pulse){
+    struct ff_pulse now = {
         .number = before.number + 1,
         .now_ms = cells[FF_OUT_PULSE_NOW_MS].as.i64,
         .next_due_ms = cells[FF_OUT_PULSE_DUE_AT_MS].as.i64,
@@ -404,20 +403,21 @@ static void pulse_ended(struct ff_supervisor *supervisor)
         .drains = cells[FF_OUT_PULSE_DRAINS].as.i64 != 0,
         .event_id = cells[FF_OUT_PULSE_EVENT_ID].as.i64,
     };
-    supervisor->pulse.news = supervisor->pulse.claimable != before.claimable;
+
+    now.news = now.claimable != before.claimable;
+    pthread_mutex_lock(&engine->lock); /* it is measured by others */
+    supervisor->pulse = now;
+    other_capsets = now.capset_count != engine->capsets_read || engine->capsets_doubted;
+    engine->capsets_doubted = false; /* whoever doubts from now on has them read again */
+    pthread_mutex_unlock(&engine->lock);
     supervisor->missed = false;
-    ff_engine_contact(engine, supervisor->pulse.now_ms);
-    ff_tail_seen(engine->tail, supervisor->pulse.event_id);
+    ff_engine_contact(engine, now.now_ms);
+    ff_tail_seen(engine->tail, now.event_id);
     /* After a jump the log may be without ranges: what is written meanwhile has no place yet. */
-    if (before.number && supervisor->pulse.event_id - before.event_id > FF_LOG_JUMP / 2)
+    if (before.number && now.event_id - before.event_id > FF_LOG_JUMP / 2)
         supervisor->next_upkeep_mono_ms = 0;
     if (ff_contact_read(cells[FF_OUT_PULSE_CONTACT].as.str, &since_ms, &last_ms))
         ff_engine_contact_shared(engine, since_ms, last_ms);
-    pthread_mutex_lock(&engine->lock);
-    other_capsets =
-        supervisor->pulse.capset_count != engine->capsets_read || engine->capsets_doubted;
-    engine->capsets_doubted = false; /* whoever doubts from now on has them read again */
-    pthread_mutex_unlock(&engine->lock);
     if (waiting_may_look(supervisor, &before) && !FF_MUTANT(wakeup_lost_and_no_poll))
         ff_engine_unpark(engine, UINT64_MAX);
     if (other_capsets)
