@@ -52,15 +52,14 @@ static json_t *standard_value(const struct ff_field *field, const char *ns)
     return json_loads(field->standard, JSON_DECODE_ANY, NULL);
 }
 
-/* Defaults that are said and defaults that are not are the same request; so is null. */
+/* Defaults that are said and defaults that are not are the same request; so is null. What the shape
+ * does not know stays as it is: an item is refused for it, and without it is another one. */
 static json_t *normal_object(const struct ff_shape *shape, const json_t *json, const char *ns)
 {
-    json_t *const object = json_object();
+    json_t *const object = json_copy((json_t *)(uintptr_t)json);
 
-    if (!json_is_object(json)) {
-        json_decref(object);
-        return json_incref((json_t *)(uintptr_t)json);
-    }
+    if (!json_is_object(json))
+        return object;
     for (size_t i = 0; i < shape->count; i++) {
         const struct ff_field *const field = &shape->fields[i];
         json_t *const value = json_object_get(json, field->name);
@@ -69,6 +68,8 @@ static json_t *normal_object(const struct ff_shape *shape, const json_t *json, c
             (void)json_object_set_new(object, field->name, normal_value(field, value, ns));
         else if (field->standard)
             (void)json_object_set_new(object, field->name, standard_value(field, ns));
+        else
+            (void)json_object_del(object, field->name);
     }
     return object;
 }

@@ -148,6 +148,15 @@ class Http(unittest.TestCase):
                                     headers={"Idempotency-Key": self.lane}), 422, "key_reused")
         self.problem(self.http.post("/v1/executions", items[0],
                                     headers={"Idempotency-Key": self.lane}), 422, "key_reused")
+        # An item is refused for what nobody knows: without that it is another request.
+        odd = [{"kind": "k", "lane": self.lane + "-odd", "bogus": 1}]
+        refused = self.keyed("/v1/executions", {"executions": odd}, self.lane + "-odd")
+        self.assertEqual("unknown_field", refused.json["results"][0]["error"]["code"])
+        for member in ({}, {"bogus": 2}, {"bogus": None}):
+            item = {"kind": "k", "lane": self.lane + "-odd", **member}
+            self.problem(self.http.post("/v1/executions", {"executions": [item]},
+                                        headers={"Idempotency-Key": self.lane + "-odd"}),
+                         422, "key_reused")
         where = {"filter": {"lane": self.lane}, "reason": "r"}
         done = self.keyed("/v1/executions:cancel", where, self.lane)
         self.assertEqual((3, 3), (done.json["matched"], done.json["done"]))
