@@ -73,6 +73,20 @@ bool ff_reader_has(const json_t *json, const char *name)
     return value && !json_is_null(value);
 }
 
+bool ff_field_is_choice(const char *choices, const char *text)
+{
+    const size_t len = strlen(text);
+
+    for (const char *at = choices; *at;) {
+        const size_t width = strcspn(at, "|");
+
+        if (width == len && memcmp(at, text, len) == 0)
+            return true;
+        at += width + (at[width] == '|');
+    }
+    return false;
+}
+
 /* ---- one function per kind --------------------------------------------------------------------
  */
 
@@ -90,20 +104,6 @@ static const char *copy(const struct ff_reader *reader, const json_t *string)
     return ff_arena_str(reader->arena, text).ptr;
 }
 
-static bool is_choice(const char *choices, const char *text)
-{
-    const size_t len = strlen(text);
-
-    for (const char *at = choices; *at;) {
-        const size_t width = strcspn(at, "|");
-
-        if (width == len && memcmp(at, text, len) == 0)
-            return true;
-        at += width + (at[width] == '|');
-    }
-    return false;
-}
-
 static ff_status read_text(const struct ff_reader *reader, const struct ff_field *member,
                            const json_t *value, char *out)
 {
@@ -111,7 +111,7 @@ static ff_status read_text(const struct ff_reader *reader, const struct ff_field
 
     if (!json_is_string(value))
         return ff_reader_wrong(reader, member->name, "a string");
-    if (member->choices && !is_choice(member->choices, json_string_value(value))) {
+    if (member->choices && !ff_field_is_choice(member->choices, json_string_value(value))) {
         (void)snprintf(what, sizeof what, "one of %s", member->choices);
         return ff_reader_wrong(reader, member->name, what);
     }
@@ -437,6 +437,6 @@ ff_status ff_reader_bytes(const struct ff_reader *reader, const json_t *json, co
     if (ff_reader_has(json, name))
         return ff_reader_wrong(reader, base64, "left out when the value itself is given");
     if (!*content_type)
-        *content_type = "application/octet-stream";
+        *content_type = FF_BYTES_TYPE;
     return FF_OK;
 }

@@ -41,9 +41,12 @@ struct ff_field {
     size_t offset; /* of the field in the struct */
     size_t more;   /* of its count */
     bool required;
-    size_t max;           /* of items or tags */
-    const char *standard; /* its value when it is absent, as JSON; NULL: none, or not that simple */
-    const char *choices;  /* "a|b": nothing else; NULL: anything */
+    size_t max;            /* of items or tags */
+    const char *standard;  /* its value when it is absent, as JSON; of an object: what of that is
+                            * not the standard of its members. NULL: none, or not that simple */
+    const char *beside;    /* the standard is only there beside this member; NULL: always ... */
+    const char *beside_is; /* ... and if that is one of "a|b"; NULL: whatever it is */
+    const char *choices;   /* "a|b": nothing else; NULL: anything */
     const struct ff_shape *shape;
     const char *help;
 };
@@ -83,9 +86,14 @@ FF_MUST_CHECK ff_status ff_shape_take(const struct ff_shape *shape, const json_t
 /* For finish(): FF_INVALID, "<path> must be <what>". */
 ff_status ff_reader_wrong(const struct ff_reader *reader, const char *name, const char *what);
 bool ff_reader_has(const json_t *json, const char *name);
+/* Whether `text` is one of "a|b". */
+bool ff_field_is_choice(const char *choices, const char *text);
 /* <name>, or <name>_base64 with <name>_content_type: not both, no type without bytes. */
 FF_MUST_CHECK ff_status ff_reader_bytes(const struct ff_reader *reader, const json_t *json,
                                         const char *name, const char **content_type);
+
+/* What bytes are that nobody says more about. */
+#define FF_BYTES_TYPE "application/octet-stream"
 
 #define FF_SHAPE(name_, type, fields_, ...)                                                        \
     {                                                                                              \

@@ -10,6 +10,8 @@
 
 #include "api/fields.h"
 #include "base/limits.h"
+#include "base/macros.h"
+#include "model/policy.h"
 
 #include "base/banned.h"
 
@@ -37,7 +39,7 @@ static ff_status backoff_finish(const struct ff_reader *reader, const json_t *js
     const size_t count = is_fixed ? FF_ARRAY_LEN(exponential_only) : FF_ARRAY_LEN(fixed_only);
 
     for (size_t i = 0; i < count; i++) {
-        if (json_object_get(json, refused[i]))
+        if (ff_reader_has(json, refused[i]))
             return ff_reader_wrong(reader, refused[i],
                                    is_fixed ? "left out: back-off of type 'fixed' has only delay_ms"
                                             : "left out: only back-off of type 'fixed' has it");
@@ -58,24 +60,38 @@ static void policy_init(void *out)
     ff_policy_init(out);
 }
 
+#define OF_TYPE(type_) .beside = "type", .beside_is = type_
+
 static const struct ff_field backoff_fields[] = {
     {.name = "type",
      .kind = FF_FIELD_TEXT,
      .offset = offsetof(struct ff_policy_spec, backoff),
+     .standard = "\"exponential\"",
      .choices = "fixed|exponential",
      .help = "default exponential"},
-    POLICY(delay_ms, I64, .help = "of type fixed"),
-    POLICY(initial_delay_ms, I64, .help = "of type exponential; default 1000"),
-    POLICY(max_delay_ms, I64, .help = "of type exponential; default 60000"),
-    POLICY(multiplier, REAL, .help = "of type exponential; default 2"),
-    POLICY(jitter, BOOL, .help = "between half and all of the delay, by chance"),
+    POLICY(delay_ms, I64, .standard = FF_TEXT_OF(FF_POLICY_DELAY_MS), OF_TYPE("fixed"),
+           .help = "of type fixed; default " FF_TEXT_OF(FF_POLICY_DELAY_MS)),
+    POLICY(initial_delay_ms, I64, .standard = FF_TEXT_OF(FF_POLICY_DELAY_MS),
+           OF_TYPE("exponential"),
+           .help = "of type exponential; default " FF_TEXT_OF(FF_POLICY_DELAY_MS)),
+    POLICY(max_delay_ms, I64, .standard = FF_TEXT_OF(FF_POLICY_MAX_DELAY_MS),
+           OF_TYPE("exponential"),
+           .help = "of type exponential; default " FF_TEXT_OF(FF_POLICY_MAX_DELAY_MS)),
+    POLICY(multiplier, REAL, .standard = FF_TEXT_OF(FF_POLICY_MULTIPLIER), OF_TYPE("exponential"),
+           .help = "of type exponential; default " FF_TEXT_OF(FF_POLICY_MULTIPLIER)),
+    POLICY(jitter, BOOL, .standard = "true",
+           .help = "between half and all of the delay, by chance; default true"),
 };
 static const struct ff_shape backoff_shape =
     FF_SHAPE("Backoff", struct ff_policy_spec, backoff_fields, .finish = backoff_finish);
 
 static const struct ff_field retry_fields[] = {
-    POLICY(max_retries, I32, .help = "default 0 when a retry policy is given"),
-    {.name = "backoff", .kind = FF_FIELD_OBJECT, .offset = 0, .shape = &backoff_shape},
+    POLICY(max_retries, I32, .standard = "0", .help = "default 0 when a retry policy is given"),
+    {.name = "backoff",
+     .kind = FF_FIELD_OBJECT,
+     .offset = 0,
+     .standard = "{}",
+     .shape = &backoff_shape},
 };
 static const struct ff_shape retry_shape =
     FF_SHAPE("RetryPolicy", struct ff_policy_spec, retry_fields, .finish = retry_finish);
@@ -84,13 +100,18 @@ static const struct ff_field policy_fields[] = {
     {.name = "retry_policy",
      .kind = FF_FIELD_OBJECT,
      .offset = 0,
+     .standard = "{\"max_retries\":" FF_TEXT_OF(FF_POLICY_MAX_RETRIES) "}",
      .shape = &retry_shape,
      .help = "absent: 3 retries, exponential from 1 s to 60 s with jitter"},
-    POLICY(attempt_timeout_ms, I64, .help = "absent: none"),
-    POLICY(lease_lapse, TEXT, .choices = "retry|reclaim", .help = "default retry"),
-    POLICY(max_reclaim_count, I32, .help = "default 100"),
-    POLICY(max_replay_count, I32, .help = "default 10"),
-    POLICY(dedup_window_ms, I64, .help = "default 24 hours"),
+    POLICY(attempt_timeout_ms, I64, .standard = "0", .help = "absent or 0: none"),
+    POLICY(lease_lapse, TEXT, .standard = "\"retry\"", .choices = "retry|reclaim",
+           .help = "default retry"),
+    POLICY(max_reclaim_count, I32, .standard = FF_TEXT_OF(FF_POLICY_MAX_RECLAIM_COUNT),
+           .help = "default " FF_TEXT_OF(FF_POLICY_MAX_RECLAIM_COUNT)),
+    POLICY(max_replay_count, I32, .standard = FF_TEXT_OF(FF_POLICY_MAX_REPLAY_COUNT),
+           .help = "default " FF_TEXT_OF(FF_POLICY_MAX_REPLAY_COUNT)),
+    POLICY(dedup_window_ms, I64, .standard = FF_TEXT_OF(FF_POLICY_DEDUP_WINDOW_MS),
+           .help = "default 24 hours"),
 };
 const struct ff_shape ff_shape_policy =
     FF_SHAPE("Policy", struct ff_policy_spec, policy_fields, .init = policy_init);
@@ -127,19 +148,21 @@ static ff_status submission_finish(const struct ff_reader *reader, const json_t 
     MEMBER(struct_, "lane", TEXT, at lane, .standard = "\"default\"", .help = "queue"),            \
     MEMBER(struct_, "input", VALUE, at input, .help = "any JSON value"),                           \
     MEMBER(struct_, "input_base64", BASE64, at input, .help = "bytes instead of a JSON value"),    \
-    MEMBER(struct_, "input_content_type", TEXT, at input_content_type, .help = "of input_base64"), \
+    MEMBER(struct_, "input_content_type", TEXT, at input_content_type,                             \
+           .standard = "\"" FF_BYTES_TYPE "\"", .beside = "input_base64",                          \
+           .help = "of input_base64"),                                                             \
     MEMBER(struct_, "priority", I64, at priority, .standard = "0",                                 \
            .help = "0 to 9000, higher first; clamped"),                                            \
     MEMBER(struct_, "tags", TAGS, at tags, .more = offsetof(struct_, at tag_count),                \
-           .max = FF_TAGS_MAX),                                                                    \
+           .max = FF_TAGS_MAX, .standard = "{}"),                                                  \
     MEMBER(struct_, "delay_ms", I64, at delay_ms, .help = "not before this long from now"),        \
     MEMBER(struct_, "delay_until_ms", I64, at delay_until_ms, .help = "not before this time"),     \
     MEMBER(struct_, "deadline_ms", I64, at deadline_ms, .help = "expires this long from now"),     \
     MEMBER(struct_, "deadline_at_ms", I64, at deadline_at_ms, .help = "expires at this time"),     \
     MEMBER(struct_, "required_capabilities", TEXTS, at required_capabilities,                      \
            .more = offsetof(struct_, at required_capability_count), .max = FF_CAPABILITIES_MAX,    \
-           .help = "a worker must offer all of them"),                                             \
-    MEMBER(struct_, "policy", POINTER, at policy, .shape = &ff_shape_policy)
+           .standard = "[]", .help = "a worker must offer all of them"),                           \
+    MEMBER(struct_, "policy", POINTER, at policy, .standard = "{}", .shape = &ff_shape_policy)
 // clang-format on
 
 static const struct ff_field submission_fields[] = {
@@ -192,9 +215,11 @@ static ff_status join_finish(const struct ff_reader *reader, const json_t *json,
 }
 
 static const struct ff_field join_fields[] = {
-    NODE("policy", TEXT, join, .choices = "all_of|any_of|quorum", .help = "default all_of"),
+    NODE("policy", TEXT, join, .standard = "\"all_of\"", .choices = "all_of|any_of|quorum",
+         .help = "default all_of"),
     NODE("k", I64, k, .help = "of a quorum"),
-    NODE("on_satisfied", TEXT, on_satisfied, .choices = "cancel_remaining|let_run",
+    NODE("on_satisfied", TEXT, on_satisfied, .standard = "\"cancel_remaining\"", .beside = "policy",
+         .beside_is = "any_of|quorum", .choices = "cancel_remaining|let_run",
          .help = "not of all_of; default cancel_remaining"),
 };
 static const struct ff_shape join_shape =
@@ -212,7 +237,7 @@ static ff_status node_finish(const struct ff_reader *reader, const json_t *json,
 
 static const struct ff_field node_fields[] = {
     NODE("name", TEXT, name, .required = true, .help = "unique in the flow"),
-    {.name = "join", .kind = FF_FIELD_OBJECT, .offset = 0, .shape = &join_shape},
+    {.name = "join", .kind = FF_FIELD_OBJECT, .offset = 0, .standard = "{}", .shape = &join_shape},
     WORK(struct node, work.),
 };
 static const struct ff_shape node_shape =
@@ -221,7 +246,7 @@ static const struct ff_shape node_shape =
 static const struct ff_field edge_fields[] = {
     EDGE(from, TEXT, .required = true, .help = "a node's name"),
     EDGE(to, TEXT, .required = true, .help = "a node's name"),
-    EDGE(pass, TEXT, .choices = "upstream|input",
+    EDGE(pass, TEXT, .standard = "\"upstream\"", .choices = "upstream|input",
          .help = "input: the result replaces the node's input; default upstream"),
 };
 static const struct ff_shape edge_shape =
@@ -256,7 +281,7 @@ static ff_status flow_finish(const struct ff_reader *reader, const json_t *json,
     FLOW("nodes", OBJECTS, nodes, .more = offsetof(struct ff_flow_request, node_count),            \
          .max = INT32_MAX, .shape = &node_shape),                                                  \
         FLOW("edges", OBJECTS, edges, .more = offsetof(struct ff_flow_request, edge_count),        \
-             .max = INT32_MAX, .shape = &edge_shape)
+             .max = INT32_MAX, .standard = "[]", .shape = &edge_shape)
 
 static const struct ff_field flow_fields[] = {
     FLOW("flow_id", TEXT, flow_id, .help = "the caller's own; a uuid"),
@@ -264,7 +289,7 @@ static const struct ff_field flow_fields[] = {
     FLOW("namespace", TEXT, ns, .standard = "\"default\"", .help = "tenant or environment"),
     FLOW("idempotency_key", TEXT, idempotency_key, .help = "the same again is the same flow"),
     FLOW("tags", TAGS, tags, .more = offsetof(struct ff_flow_request, tag_count),
-         .max = FF_TAGS_MAX),
+         .max = FF_TAGS_MAX, .standard = "{}"),
     GRAPH,
 };
 const struct ff_shape ff_shape_flow =
@@ -299,7 +324,7 @@ ff_status ff_json_growth(const json_t *json, struct ff_arena *arena, struct ff_f
 
 static const struct ff_field flow_cancel_fields[] = {
     MEMBER(struct ff_json_flow_cancel, "reason", TEXT, reason, .help = "why; kept with the flow"),
-    MEMBER(struct ff_json_flow_cancel, "policy", TEXT, policy,
+    MEMBER(struct ff_json_flow_cancel, "policy", TEXT, policy, .standard = "\"cancel_all\"",
            .choices = "cancel_all|cancel_pending|cancel_flow_only", .help = "default cancel_all"),
 };
 const struct ff_shape ff_shape_flow_cancel =

@@ -42,14 +42,30 @@ static json_t *normal_value(const struct ff_field *field, json_t *value, const c
         return normal_object(field->shape, value, ns);
     if (field->shape && json_is_array(value))
         return normal_array(field->shape, value, ns);
+    if (field->kind == FF_FIELD_REAL && json_is_number(value))
+        return json_real(json_number_value(value)); /* 2 is 2.0 */
     return json_incref(value);
+}
+
+/* `object` has what stands in front of the field already. */
+static bool has_standard(const struct ff_field *field, const json_t *object)
+{
+    const json_t *const beside = field->beside ? json_object_get(object, field->beside) : NULL;
+    const char *const text = json_string_value(beside);
+
+    if (!field->standard || !field->beside)
+        return field->standard;
+    return beside && (!field->beside_is || (text && ff_field_is_choice(field->beside_is, text)));
 }
 
 static json_t *standard_value(const struct ff_field *field, const char *ns)
 {
     if (strcmp(field->name, "namespace") == 0)
         return json_string(ns);
-    return json_loads(field->standard, JSON_DECODE_ANY, NULL);
+    json_t *const standard = json_loads(field->standard, JSON_DECODE_ANY, NULL);
+    json_t *const value = normal_value(field, standard, ns);
+    json_decref(standard);
+    return value;
 }
 
 /* Defaults that are said and defaults that are not are the same request; so is null. What the shape
@@ -66,7 +82,7 @@ static json_t *normal_object(const struct ff_shape *shape, const json_t *json, c
 
         if (value && !json_is_null(value))
             (void)json_object_set_new(object, field->name, normal_value(field, value, ns));
-        else if (field->standard)
+        else if (has_standard(field, object))
             (void)json_object_set_new(object, field->name, standard_value(field, ns));
         else
             (void)json_object_del(object, field->name);

@@ -50,8 +50,10 @@ const struct ff_shape ff_shape_priority =
     FF_SHAPE("Priority", struct ff_priority_body, priority_fields, .init = NULL);
 
 static const struct ff_field tags_fields[] = {
-    LIST(ff_tags_body, "set", TAGS, set, set_count, FF_TAGS_MAX, .help = "new or changed tags"),
-    LIST(ff_tags_body, "remove", TEXTS, remove, remove_count, FF_TAGS_MAX, .help = "their names"),
+    LIST(ff_tags_body, "set", TAGS, set, set_count, FF_TAGS_MAX, .standard = "{}",
+         .help = "new or changed tags"),
+    LIST(ff_tags_body, "remove", TEXTS, remove, remove_count, FF_TAGS_MAX, .standard = "[]",
+         .help = "their names"),
 };
 const struct ff_shape ff_shape_tags =
     FF_SHAPE("TagChange", struct ff_tags_body, tags_fields, .init = NULL);
@@ -73,13 +75,14 @@ static const struct ff_field replay_fields[] = {
     F(ff_replay_request, "reason", TEXT, reason, .help = "why; kept in the log"),
     F(ff_replay_request, "input", VALUE, input, .help = "another input"),
     F(ff_replay_request, "input_base64", BASE64, input, .help = "bytes instead of a JSON value"),
-    F(ff_replay_request, "input_content_type", TEXT, input_content_type, .help = "of the bytes"),
+    F(ff_replay_request, "input_content_type", TEXT, input_content_type,
+      .standard = "\"" FF_BYTES_TYPE "\"", .beside = "input_base64", .help = "of the bytes"),
     F(ff_replay_request, "deadline_ms", I64, deadline_ms, .help = "a new one, from now"),
     F(ff_replay_request, "expected_generation", I64, expected_generation,
       .help = "only if it is in this one"),
-    F(ff_replay_request, "scope", TEXT, scope, .choices = "self|failed_ancestors",
-      .help = "default self"),
-    F(ff_replay_request, "reopen_downstream", BOOL, reopen_downstream,
+    F(ff_replay_request, "scope", TEXT, scope, .standard = "\"self\"",
+      .choices = "self|failed_ancestors", .help = "default self"),
+    F(ff_replay_request, "reopen_downstream", BOOL, reopen_downstream, .standard = "false",
       .help = "members that ran because of it run again, too"),
 };
 const struct ff_shape ff_shape_replay = FF_SHAPE("Replay", struct ff_replay_request, replay_fields,

@@ -30,17 +30,17 @@
 void ff_policy_default(struct ff_policy *policy)
 {
     *policy = (struct ff_policy){
-        .max_retries = 3,
+        .max_retries = FF_POLICY_MAX_RETRIES,
         .backoff = FF_BACKOFF_EXPONENTIAL,
-        .delay_ms = 1000,
-        .max_delay_ms = 60000,
-        .multiplier = 2.0,
+        .delay_ms = FF_POLICY_DELAY_MS,
+        .max_delay_ms = FF_POLICY_MAX_DELAY_MS,
+        .multiplier = FF_POLICY_MULTIPLIER,
         .jitter = true,
         .attempt_timeout_ms = 0,
         .lease_lapse = FF_LAPSE_RETRY,
-        .max_reclaim_count = 100,
-        .max_replay_count = 10,
-        .dedup_window_ms = INT64_C(24) * 3600 * 1000,
+        .max_reclaim_count = FF_POLICY_MAX_RECLAIM_COUNT,
+        .max_replay_count = FF_POLICY_MAX_REPLAY_COUNT,
+        .dedup_window_ms = FF_POLICY_DEDUP_WINDOW_MS,
     };
 }
 

@@ -13,6 +13,15 @@
 
 #include <flowfabric.h>
 
+/* The default policy, as bare numbers: they are part of texts, too. */
+#define FF_POLICY_MAX_RETRIES       3
+#define FF_POLICY_DELAY_MS          1000
+#define FF_POLICY_MAX_DELAY_MS      60000
+#define FF_POLICY_MULTIPLIER        2.0
+#define FF_POLICY_MAX_RECLAIM_COUNT 100
+#define FF_POLICY_MAX_REPLAY_COUNT  10
+#define FF_POLICY_DEDUP_WINDOW_MS   86400000
+
 typedef enum ff_backoff_type { FF_BACKOFF_FIXED, FF_BACKOFF_EXPONENTIAL } ff_backoff_type;
 typedef enum ff_lapse { FF_LAPSE_RETRY, FF_LAPSE_RECLAIM } ff_lapse;
 

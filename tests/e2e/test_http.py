@@ -109,6 +109,70 @@ class Http(unittest.TestCase):
         self.problem(self.http.post("/v1/executions", body, headers={"Idempotency-Key": "x" * 256}),
                      400, "invalid", "Idempotency-Key")
 
+    def test_a_key_knows_defaults_that_are_said(self):
+        """Whatever may be left out may be said, and it is the same request."""
+        work = {"kind": "k", "lane": self.lane}
+        node = {"name": "a", **work}
+        flow = {"nodes": [node]}
+        ended = self.link(self.submit())
+        self.http.post(ended + "/cancel", {})
+        bytes_ = {"input_base64": "AA=="}
+        typed = {**bytes_, "input_content_type": "application/octet-stream"}
+        backoff = {"type": "exponential", "initial_delay_ms": 1000, "max_delay_ms": 60000,
+                   "multiplier": 2, "jitter": True}
+
+        def policy(**members):
+            return {**work, "policy": members}
+
+        def fixed(**members):
+            return policy(retry_policy={"backoff": {"type": "fixed", **members}})
+
+        def joined(**join):
+            return {"nodes": [node, {**work, "name": "b", "join": join}],
+                    "edges": [{"from": "a", "to": "b"}]}
+
+        def made():
+            return self.http.post("/v1/flows", flow).headers["Location"]
+
+        for row, (path, body, again) in enumerate((
+                ("/v1/executions", work, {**work, "tags": {}, "required_capabilities": []}),
+                ("/v1/executions", work, policy()),
+                ("/v1/executions", work, policy(max_replay_count=10, max_reclaim_count=100)),
+                ("/v1/executions", work, policy(dedup_window_ms=86400000, lease_lapse="retry",
+                                                attempt_timeout_ms=0)),
+                ("/v1/executions", work, policy(retry_policy={"max_retries": 3})),
+                ("/v1/executions", work, policy(retry_policy={"max_retries": 3, "backoff": {}})),
+                ("/v1/executions", work, policy(retry_policy={"max_retries": 3,
+                                                              "backoff": backoff})),
+                ("/v1/executions", policy(retry_policy={}),
+                 policy(retry_policy={"max_retries": 0, "backoff": backoff})),
+                ("/v1/executions", fixed(), fixed(delay_ms=1000, jitter=True, multiplier=None)),
+                ("/v1/executions", {**work, **bytes_}, {**work, **typed}),
+                ("/v1/executions", {"executions": [work]}, {"executions": [policy()]}),
+                ("/v1/flows", flow, {**flow, "edges": [], "tags": {}}),
+                ("/v1/flows", flow, {"nodes": [{**node, "join": {}}]}),
+                ("/v1/flows", joined(), joined(policy="all_of")),
+                ("/v1/flows", joined(policy="any_of"),
+                 joined(policy="any_of", on_satisfied="cancel_remaining")),
+                ("/v1/flows", joined(), {
+                    **joined(), "edges": [{"from": "a", "to": "b", "pass": "upstream"}]}),
+                (ended + "/replay", {}, {"scope": "self", "reopen_downstream": False}),
+                (ended + "/tags", {"set": {"a": "b"}}, {"set": {"a": "b"}, "remove": []}),
+                (made() + "/grow", {"nodes": [{**work, "name": "b"}]},
+                 {"nodes": [{**work, "name": "b", "tags": {}}], "edges": []}),
+                (made() + "/cancel", {}, {"policy": "cancel_all"}))):
+            with self.subTest(again=again):
+                self.keyed(path, body, f"{self.lane}-{row}", again=again)
+        # What is said where it must not be is no default.
+        for row, (body, again) in enumerate((
+                (work, {**work, "input_content_type": "application/octet-stream"}),
+                (fixed(), fixed(initial_delay_ms=1000)),
+                (policy(retry_policy={}), policy()))):
+            key = {"Idempotency-Key": f"{self.lane}-other-{row}"}
+            self.http.post("/v1/executions", {"executions": [body]}, headers=key)
+            self.problem(self.http.post("/v1/executions", {"executions": [again]}, headers=key),
+                         422, "key_reused", "Idempotency-Key")
+
     def test_a_key_knows_an_id_however_it_is_spelled(self):
         made = self.submit()
         full = urllib.parse.quote(made, safe="")

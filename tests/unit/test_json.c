@@ -12,8 +12,11 @@
 
 #include <cmocka.h>
 
+#include "api/api-int.h"
+#include "api/fields.h"
 #include "api/json.h"
 #include "base/str.h"
+#include "model/policy.h"
 
 struct fixture {
     struct ff_arena arena;
@@ -198,6 +201,44 @@ static void test_json__retry_policy_absent_is_not_empty(void **state)
     assert_true(s.policy->has_retry_policy);
     assert_int_equal(0, s.policy->max_retries);
     assert_string_equal("exponential", s.policy->backoff);
+}
+
+/* An object that says every default of its table. */
+static json_t *said(const struct ff_shape *shape)
+{
+    json_t *const object = json_object();
+
+    for (size_t i = 0; i < shape->count; i++) {
+        const struct ff_field *const field = &shape->fields[i];
+
+        if (!field->standard)
+            fail_msg("%s has no default", field->name);
+        if (field->beside_is && strcmp(field->beside_is, "exponential") != 0)
+            continue;
+        json_t *const value = json_loads(field->standard, JSON_DECODE_ANY, NULL);
+        json_t *const inside = field->shape ? said(field->shape) : NULL;
+        assert_non_null(value);
+        if (inside) {
+            assert_int_equal(0, json_object_update(inside, value));
+            json_decref(value);
+        }
+        assert_int_equal(0, json_object_set_new(object, field->name, inside ? inside : value));
+    }
+    return object;
+}
+
+static void test_json__defaults_that_are_said_are_those_that_are_not(void **state)
+{
+    struct fixture *const f = *state;
+    json_t *const json = said(&ff_shape_policy);
+    struct ff_policy_spec spec;
+    struct ff_policy policy;
+
+    assert_int_equal(FF_OK, ff_json_policy(json, &f->arena, &spec, &f->error));
+    json_decref(json);
+    assert_true(spec.has_retry_policy);
+    assert_int_equal(FF_OK, ff_policy_of_spec(&spec, &policy, &f->error));
+    assert_int_equal(0, ff_policy_pack(&policy, &f->arena).len); /* equal to the default */
 }
 
 static void test_json__refused_fields_are_named(void **state)
@@ -497,6 +538,7 @@ int main(void)
         TEST(test_json__depth_ends_at_64),
         TEST(test_json__submission_has_all_fields),
         TEST(test_json__retry_policy_absent_is_not_empty),
+        TEST(test_json__defaults_that_are_said_are_those_that_are_not),
         TEST(test_json__refused_fields_are_named),
         TEST(test_json__bytes_travel_as_base64),
         TEST(test_json__problem_has_code_and_field),
