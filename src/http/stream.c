@@ -20,6 +20,7 @@
 
 #include "base/banned.h"
 
+#define STREAM_TYPE  "text/event-stream"
 #define PIECE_EVENTS 64
 #define CHUNK_BYTES  4096
 #define RESUME_MAX   64
@@ -214,12 +215,22 @@ static void stream_free(struct ff_request *request)
     pthread_mutex_destroy(&stream->lock);
 }
 
+/* Without a body, and so without an end of one: libmicrohttpd would send the last chunk of a body
+ * of unknown size after a HEAD, too, where the next answer is expected. */
+static bool answer_head(struct ff_request *request, struct ff_follow *follow)
+{
+    ff_follow_free(follow);
+    return ff_answer_bytes(request, 200, STREAM_TYPE, ff_str_null());
+}
+
 bool ff_answer_stream(struct ff_request *request, struct ff_follow *follow, struct ff_str first)
 {
     struct ff_stream *const stream = ff_arena_alloc(&request->arena, sizeof *stream);
     struct ff_server *const server = request->server;
     struct MHD_Response *response;
 
+    if (strcmp(request->method, "HEAD") == 0)
+        return answer_head(request, follow);
     if (!stream) {
         ff_follow_free(follow);
         return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the stream");
@@ -241,7 +252,7 @@ bool ff_answer_stream(struct ff_request *request, struct ff_follow *follow, stru
     response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK_BYTES, send_piece, stream, NULL);
     (void)ff_answer_response(request, 200, response);
-    ff_answer_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
+    ff_answer_header(request, MHD_HTTP_HEADER_CONTENT_TYPE, STREAM_TYPE);
     ff_answer_header(request, "X-Accel-Buffering", "no");
     return true;
 }

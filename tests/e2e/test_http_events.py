@@ -135,6 +135,19 @@ class Events(unittest.TestCase):
         self.assertEqual(410, stream.status)
         stream.close()
 
+    def test_a_head_has_no_end_of_a_stream(self):
+        """The last chunk of a body that a HEAD does not have was sent in front of the next answer."""
+        head = ("HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n"
+                "Accept: text/event-stream\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", self.server.port), DEADLINE_S) as link:
+            link.sendall(2 * head.encode())
+            link.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            with link.makefile("rb") as file:
+                answers = file.read().split(b"\r\n\r\n")
+        self.assertEqual([b"HTTP/1.1 200 OK"] * 3, [a.split(b"\r\n")[0] for a in answers[:3]])
+        for answer in answers[:2]:
+            self.assertIn(b"Content-Type: text/event-stream", answer)
+
     def test_a_stream_resumes(self):
         stream = Stream(self.server.port, f"/v1/events?namespace={self.ns}&kinds=completion")
         self.assertEqual((200, "text/event-stream"),
