@@ -208,10 +208,24 @@ static bool stream_step(struct ff_request *request)
     return ff_answer_stream(request, follow, text);
 }
 
-/* What is wrong with an id may tell of executions outside of the caller's namespaces. */
+/* What is looked up tells whether it is there, and only of the caller's namespaces may it; else 404
+ * is the answer. An id with its partition is not looked up: it may be followed before there is such
+ * an execution, and events are those of the namespace. */
+static bool may_follow(struct ff_request *request, const char *execution_id)
+{
+    struct ff_exec_id id;
+
+    if (!execution_id || (strlen(execution_id) > FF_UUID_TEXT_LEN &&
+                          ff_exec_id_parse(ff_str_of(execution_id), &id, NULL) == FF_OK))
+        return true;
+    return ff_request_sees(request, execution_id);
+}
+
+/* Another one may have come that it fits since it was looked up. */
 static bool tells_too_much(const struct ff_request *request, const struct ff_error *error)
 {
-    return request->token && request->token->namespace_count && strcmp(error->field, "kinds") != 0;
+    return request->token && request->token->namespace_count &&
+           strcmp(error->field, "execution_id") == 0;
 }
 
 static ff_status follow(struct ff_request *request, const struct ff_event_query *query,
@@ -226,7 +240,7 @@ static ff_status follow(struct ff_request *request, const struct ff_event_query 
     FF_TRY(ff_event_after_of(last && *last ? last : query->after, &in.after, reterr));
     status = ff_event_match_of(client, &query->filter, &in.match, reterr);
     if (status == FF_INVALID && tells_too_much(request, reterr))
-        return ff_fail(reterr, FF_NOT_FOUND, "no such execution or flow");
+        return ff_fail(reterr, FF_NOT_FOUND, "no execution '%.64s'", query->filter.execution_id);
     FF_TRY(status);
     FF_TRY(ff_event_page_init(&reading->page, &request->arena, query->limit, reterr));
     return ff_follow_new(client->engine, &in, &reading->page.follow, reterr);
@@ -243,7 +257,8 @@ bool ff_handle_event_list(struct ff_request *request)
     if (!reading)
         return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the request");
     if (!ff_request_query(request, &ff_shape_event_query, &query) ||
-        !ff_request_namespace(request, query.filter.ns, &query.filter.ns))
+        !ff_request_namespace(request, query.filter.ns, &query.filter.ns) ||
+        !may_follow(request, query.filter.execution_id))
         return true;
     reading->is_sse = accept && strstr(accept, "text/event-stream");
     reading->until_mono_ms =

@@ -40,7 +40,9 @@ bool ff_request_sees(struct ff_request *request, const char *execution_id)
     const ff_status status = ff_get(request->server->client, execution_id, &list, &error);
     if (status == FF_OK && ff_token_allows(request->token, list.items[0].ns))
         return true;
-    if (status == FF_OK || status == FF_INVALID) /* of a cut id it would name those it fits */
+    /* One text: of a cut id it would name those it fits, of a whole one tell whether there is one.
+     */
+    if (status == FF_OK || status == FF_INVALID || status == FF_NOT_FOUND)
         (void)ff_answer_fail(request, FF_NOT_FOUND, NULL, "no execution '%.64s'", execution_id);
     else
         (void)ff_answer_error(request, status, &error);

@@ -28,7 +28,9 @@ static bool sees_flow(struct ff_request *request)
         ff_flow_get(request->server->client, request->params[0], &list, &error);
     if (status == FF_OK && ff_token_allows(request->token, list.items[0].ns))
         return true;
-    if (status == FF_OK || status == FF_INVALID) /* of a cut id it would name those it fits */
+    /* One text: of a cut id it would name those it fits, of a whole one tell whether there is one.
+     */
+    if (status == FF_OK || status == FF_INVALID || status == FF_NOT_FOUND)
         (void)no_flow(request);
     else
         (void)ff_answer_error(request, status, &error);

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 from serving import DEADLINE_S, FF, Client, Server, in_thread, wait_for
 
@@ -74,6 +75,42 @@ class Tokens(unittest.TestCase):
         claimed = worker.post("/v1/workers/w/claim", {
             "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
         self.assertEqual({"acme"}, {t["namespace"] for t in claimed})
+
+    def test_what_is_outside_and_what_is_nowhere_look_the_same(self):
+        """Else a tenant could spell out the ids of others, digit by digit."""
+        admin, tenant = self.server.client(ADMIN), self.server.client(TENANT)
+        graph = {"namespace": "other", "nodes": [{"name": "a", "kind": "k"}]}
+        flows = [admin.post("/v1/flows", graph).json for _ in range(2)]
+        names = [flow["nodes"]["a"] for flow in flows]
+        bare, flow = names[0].split(":")[-1], flows[0]["flow_id"]
+
+        def looks(path, name):
+            answer = tenant.get(path.replace("ID", urllib.parse.quote(name, safe="")))
+            self.assertEqual(404, answer.status, (path, name, answer))
+            return {**answer.json, "request_id": None,
+                    "detail": answer.json["detail"].replace(name, "ID")}
+
+        for path, foreign, absent in (
+                ("/v1/executions/ID", (bare, bare[:20], bare[:4], names[0]),
+                 ("f" * 8, "f" * 8 + bare[8:], "{fp:7}:" + "f" * 8 + bare[8:])),
+                ("/v1/executions/ID", (flow + "/a", flow[:20] + "/a"),
+                 ("f" * 8 + flow[8:] + "/a", "f" * 8 + "/a", flow + "/b")),
+                ("/v1/events?after=start&execution_id=ID", (bare, bare[:20], bare[:4], flow + "/a"),
+                 ("f" * 8, "f" * 8 + bare[8:], "f" * 8 + "/a")),
+                ("/v1/flows/ID", (flow, flow[:20], flow[:4]), ("f" * 8, "f" * 8 + flow[8:]))):
+            first = looks(path, absent[0])
+            for name in foreign + absent:
+                self.assertEqual(first, looks(path, name), (path, name))
+        # With its partition an id may be followed before there is an execution.
+        for name in (names[0], "{fp:7}:" + "f" * 8 + bare[8:]):
+            page = tenant.get("/v1/events?after=start&execution_id=" + urllib.parse.quote(name))
+            self.assertEqual((200, []), (page.status, page.json["events"]))
+        mine = tenant.post("/v1/executions", {"kind": "k", "lane": "own"}).json["execution_id"]
+        self.assertEqual(200, tenant.post(
+            f"/v1/executions/{mine.split(':')[-1]}/cancel", {}).status)
+        page = tenant.get("/v1/events?after=start&wait_ms=30000&execution_id="
+                          + mine.split(":")[-1])
+        self.assertEqual({mine}, {event["execution_id"] for event in page.json["events"]})
 
     def test_a_key_knows_the_namespace_that_is_meant(self):
         tenant = self.server.client(TENANT)
