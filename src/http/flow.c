@@ -163,7 +163,7 @@ static bool answer_ended(struct ff_request *request)
                                           .reason = flow->cancel_reason,
                                           .node_count = flow->node_count,
                                           .ended_count = flow->ended_count};
-    return ff_answer_json(request, 200, ff_json_flow_cancelled(&now));
+    return ff_single_answer_now(request, 200, ff_json_flow_cancelled(&now));
 }
 
 static bool await_end(struct ff_request *request)

@@ -104,12 +104,24 @@ static void add_param(struct ff_sha256 *sha, const struct ff_route *route, const
     ff_sha256_add(sha, param, strlen(param) + 1);
 }
 
+/* How long its sender waits for an answer does not make it another request. */
+static char *query_text(const json_t *query, size_t flags)
+{
+    json_t *const asked = json_copy((json_t *)(uintptr_t)query);
+    char *text;
+
+    (void)json_object_del(asked, "wait_ms");
+    text = json_dumps(asked, flags);
+    json_decref(asked);
+    return text;
+}
+
 static ff_status hash_of(const struct ff_request *request, const json_t *body,
                          uint8_t hash[FF_SHA256_BYTES], struct ff_error *reterr)
 {
     const size_t flags = JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY;
     char *const text = json_dumps(body, flags);
-    char *const query = json_dumps(request->query, flags);
+    char *const query = query_text(request->query, flags);
     struct ff_sha256 sha = {0};
     ff_status status = text && query ? ff_sha256_init(&sha, reterr)
                                      : ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");
@@ -205,6 +217,11 @@ void ff_answer_location(struct ff_request *request, const json_t *json)
     ff_answer_header(request, MHD_HTTP_HEADER_LOCATION, link);
 }
 
+void ff_answer_repeated(struct ff_request *request)
+{
+    ff_answer_header(request, "Idempotent-Replay", "true");
+}
+
 bool ff_answer_kept(struct ff_request *request, int32_t status, struct ff_str body)
 {
     const struct ff_str text = ff_arena_str(&request->arena, body);
@@ -213,7 +230,7 @@ bool ff_answer_kept(struct ff_request *request, int32_t status, struct ff_str bo
     if (!text.ptr)
         return ff_answer_fail(request, FF_NO_MEMORY, NULL, "cannot hold the answer");
     (void)ff_answer_bytes(request, status, "application/json", text);
-    ff_answer_header(request, "Idempotent-Replay", "true");
+    ff_answer_repeated(request);
     if (ff_json_parse(text, &json, NULL) == FF_OK)
         ff_answer_location(request, json);
     json_decref(json);

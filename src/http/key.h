@@ -15,6 +15,8 @@ bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_i
 /* Keeps the answer that is there, waits for the store. True, for `return`; if it cannot be kept,
  * that is the answer. */
 bool ff_request_keep(struct ff_request *request, const struct ff_reply_in *key);
+/* Says of the answer that is there that it is to a repeat. */
+void ff_answer_repeated(struct ff_request *request);
 /* The answer that was given before. */
 bool ff_answer_kept(struct ff_request *request, int32_t status, struct ff_str body);
 /* Location, where the answer is about something new. */

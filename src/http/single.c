@@ -15,6 +15,9 @@ struct single {
     const struct ff_single *how;
     void *result;
     bool taken;
+    bool is_repeat; /* and this was the answer: */
+    int32_t kept_status;
+    struct ff_str kept;
 };
 
 static void single_drop(struct ff_request *request)
@@ -29,12 +32,31 @@ bool ff_single_answer(struct ff_request *request)
 {
     const struct single *const single = request->state;
     json_t *json = NULL;
-    const int status = single->how->write(request, single->result, &json);
 
+    if (single->is_repeat)
+        return ff_answer_kept(request, single->kept_status, single->kept);
+    const int status = single->how->write(request, single->result, &json);
     (void)ff_answer_json(request, status, json_incref(json));
     ff_answer_location(request, json);
     json_decref(json);
     return true;
+}
+
+bool ff_single_answer_now(struct ff_request *request, int status, json_t *json)
+{
+    const struct single *const single = request->state;
+
+    (void)ff_answer_json(request, status, json);
+    if (single->is_repeat)
+        ff_answer_repeated(request);
+    return true;
+}
+
+static bool answer(struct ff_request *request)
+{
+    const struct single *const single = request->state;
+
+    return single->how->then ? single->how->then(request) : ff_single_answer(request);
 }
 
 static bool after(struct ff_request *request)
@@ -42,18 +64,17 @@ static bool after(struct ff_request *request)
     struct single *const single = request->state;
     const struct ff_item_head *const head = single->result;
     struct ff_error error;
-    struct ff_str body;
-    int32_t kept;
 
-    if (ff_async_kept(request->async, &kept, &body))
-        return ff_answer_kept(request, kept, body);
+    single->is_repeat = ff_async_kept(request->async, &single->kept_status, &single->kept);
+    if (single->is_repeat)
+        return answer(request);
     const ff_status status = ff_async_take(request->async, single->result, &error);
     if (status != FF_OK)
         return ff_answer_error(request, status, &error);
     if (head->status != FF_OK)
         return ff_answer_error(request, head->status, &head->error);
     single->taken = true;
-    return single->how->then ? single->how->then(request) : ff_single_answer(request);
+    return answer(request);
 }
 
 /* What is kept under a key, made while the batch is. */

@@ -293,6 +293,22 @@ class Events(unittest.TestCase):
         self.assertEqual(404, self.http.get(
             "/v1/flows/00000000-0000-7000-8000-000000000000").status)
 
+    def test_a_repeated_cancel_waits_for_the_end_too(self):
+        """It was given what the first one would have said without waiting."""
+        made = self.http.post("/v1/flows", {"nodes": [{"name": "a", "kind": "k"}]})
+        path = made.headers["Location"] + "/cancel"
+        key = {"Idempotency-Key": made.json["flow_id"]}
+        first = self.http.post(path + "?wait_ms=60000", {}, headers=key)
+        self.assertEqual((200, 1), (first.status, first.json["ended_count"]), first)
+        for query in ("?wait_ms=60000", "?wait_ms=59999"):
+            again = self.http.post(path + query, {}, headers=key)
+            self.assertEqual((200, first.body, "true"), (
+                again.status, again.body, again.headers["Idempotent-Replay"]))
+        at_once = self.http.post(path, {}, headers=key)
+        self.assertEqual((200, "true"), (at_once.status, at_once.headers["Idempotent-Replay"]))
+        other = self.http.post(path, {"reason": "r"}, headers=key)
+        self.assertEqual((422, "key_reused"), (other.status, other.json["code"]))
+
 
 def percentiles(seconds):
     """p50 and p99 of durations, as a text in milliseconds."""
