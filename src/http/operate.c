@@ -109,7 +109,7 @@ bool ff_handle_stats(struct ff_request *request)
     ff_json_put_i64(&engine, "poison", stats.poison);
     ff_json_put_i64(&engine, "wakeups", stats.wakeups);
     ff_json_put_i64(&http, "connections", (int64_t)server->link_count);
-    ff_json_put_i64(&http, "requests_under_way", (int64_t)server->at_work);
+    ff_json_put_i64(&http, "requests_under_way", (int64_t)server->under_way);
     ff_json_put_i64(&http, "waiting_claims", server->metrics.waiting_claims);
     ff_json_put_i64(&http, "streams", server->metrics.streams);
     ff_json_put_text(&made, "version", ff_version());

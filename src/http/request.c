@@ -191,6 +191,7 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
     case FF_REQUEST_HEAD:
         (void)snprintf(request->method, sizeof request->method, "%s", method);
         request->stage = FF_REQUEST_BODY;
+        atomic_fetch_add(&request->server->under_way, 1);
         request->body_since_mono_ms = ff_server_mono_ms(request->server);
         allow_body(request);
         ff_request_admit(request);
@@ -213,7 +214,6 @@ enum MHD_Result ff_request_data(struct ff_request *request, const char *method, 
             return send_answer(request);
         request->stage = FF_REQUEST_WORK;
         ff_link_allow(request->server, request->conn, -1);
-        atomic_fetch_add(&request->server->at_work, 1);
         request->next = work;
         MHD_suspend_connection(request->connection);
         to_pool(request);
@@ -260,10 +260,10 @@ void ff_request_over(struct ff_request *request, bool delivered)
     log_over(request, delivered, us);
     if (!delivered && request->undelivered)
         request->undelivered(request);
-    const bool was_at_work = request->stage >= FF_REQUEST_WORK;
+    const bool was_under_way = request->stage >= FF_REQUEST_BODY;
     ff_request_free(request);
-    if (was_at_work)
-        atomic_fetch_sub(&server->at_work, 1);
+    if (was_under_way)
+        atomic_fetch_sub(&server->under_way, 1);
 }
 
 /* ---- on a pool ---------------------------------------------------------------------------------

@@ -48,7 +48,9 @@ struct ff_server {
     struct ff_list links;
     size_t link_count;
     struct ff_list streams;
-    _Atomic size_t at_work; /* requests whose connection is suspended, or that stream */
+    /* Requests from the end of their headers to the end of their answer, and tasks on their way
+     * back. */
+    _Atomic size_t under_way;
     _Atomic bool draining, stopping;
     int watch_fd, wake_fd;
     int quiet_fd; /* listened on before; -1: it still is */

@@ -360,9 +360,9 @@ size_t ff_server_drain(struct ff_server *server, int64_t grace_ms)
     }
     server->draining = true;
     ff_watch_wake(server);
-    while (server->at_work && ff_server_mono_ms(server) < until_ms)
+    while (server->under_way && ff_server_mono_ms(server) < until_ms)
         (void)usleep(LOOK_EVERY_US);
-    return server->at_work;
+    return server->under_way;
 }
 
 void ff_server_free(struct ff_server *server)

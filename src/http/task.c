@@ -29,7 +29,7 @@ static void giving_back_free(struct ff_step *step)
     struct giving_back *const giving = (struct giving_back *)(void *)step;
 
     ff_async_free(giving->async);
-    atomic_fetch_sub(&giving->server->at_work, 1);
+    atomic_fetch_sub(&giving->server->under_way, 1);
     ff_free(giving);
 }
 
@@ -53,14 +53,14 @@ static void give_back(struct ff_server *server, const struct ff_tasks *tasks)
                                         .reason = "the client has gone"};
     if (items && giving) {
         giving->server = server;
-        atomic_fetch_add(&server->at_work, 1);
+        atomic_fetch_add(&server->under_way, 1);
         if (ff_async_new(server->client, &ff_release_type, items, tasks->count, given_back, giving,
                          &giving->async, &error) == FF_OK) {
             ff_async_go(giving->async);
             ff_free(items);
             return;
         }
-        atomic_fetch_sub(&server->at_work, 1);
+        atomic_fetch_sub(&server->under_way, 1);
     }
     ff_log(FF_LOG_WARN, "http", "cannot release %zu tasks nobody received: %s", tasks->count,
            error.message);

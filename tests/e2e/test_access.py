@@ -681,6 +681,34 @@ class Stopping(unittest.TestCase):
         self.assertEqual((200, []), (page[1][0].status, page[1][0].json["events"]))
         server.__exit__(None, None, None)
 
+    def test_sigterm_lets_a_body_come(self):
+        """A body that was still coming was cut off at once, whatever the grace."""
+        server = Server(args=["--grace-ms", "60000"])
+        body = json.dumps({"kind": "k"}).encode()
+        with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as one:
+            one.sendall(b"POST /v1/executions HTTP/1.1\r\nHost: localhost\r\n"
+                        b"Content-Type: application/json\r\nExpect: 100-continue\r\n"
+                        + f"Content-Length: {len(body)}\r\n\r\n".encode())
+            with one.makefile("rb") as answer:
+                self.assertEqual(b"HTTP/1.1 100 Continue\r\n", answer.readline())
+                self.assertEqual(b"\r\n", answer.readline())
+                one.sendall(body[:4])
+                stop = in_thread(server.stop)
+                wait_for("nobody else is let in", lambda: self.is_closed(server))
+                one.sendall(body[4:])
+                self.assertEqual(b"HTTP/1.1 201 Created\r\n", answer.readline())
+        stop[0].join()
+        self.assertEqual([0], stop[1])
+        server.__exit__(None, None, None)
+
+    @staticmethod
+    def is_closed(server):
+        try:
+            socket.create_connection(("127.0.0.1", server.port), DEADLINE_S).close()
+        except OSError:
+            return True
+        return False
+
     def test_a_killed_server_comes_back(self):
         server = Server()
         http = server.client()
