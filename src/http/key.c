@@ -153,7 +153,7 @@ static const char *namespace_of(json_t *body, const struct ff_token *token, cons
         (void)json_object_set_new(filter, "namespace", json_string(home));
     if (named)
         return named;
-    return items || is_bound ? home : "-";
+    return items || is_bound ? home : "";
 }
 
 /* ---- keys --------------------------------------------------------------------------------------
@@ -179,8 +179,9 @@ bool ff_request_key(struct ff_request *request, bool *ret_has, struct ff_reply_i
     json_t *const body = normal_object(shape, request->body, home);
     const char *const ns = namespace_of(body, token, home);
     *ret = (struct ff_reply_in){.key = key, .keep_ms = FF_HTTP_REPLY_KEEP_MS};
+    /* Neither a token nor a route has a space in its name; what a namespace has stands last. */
     ret->scope =
-        ff_arena_printf(&request->arena, "%s/%s/%s", token ? token->name : "-", ns, route->name);
+        ff_arena_printf(&request->arena, "%s %s %s", token ? token->name : "", route->name, ns);
     ff_status status = ff_arena_check(&request->arena, &error);
     if (status == FF_OK)
         status = hash_of(request, body, ret->hash, &error);

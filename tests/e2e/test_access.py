@@ -76,6 +76,17 @@ class Tokens(unittest.TestCase):
             "worker_instance_id": "w-1", "lanes": ["ns", "default"], "max": 100}).json["tasks"]
         self.assertEqual({"acme"}, {t["namespace"] for t in claimed})
 
+    def test_keys_of_tokens_and_namespaces_that_join_alike_are_apart(self):
+        """Token 'a' in 'b/c' and token 'a/b' in 'c' were one scope."""
+        tokens = f"a {ADMIN} submit b/c\na/b {TENANT} submit c\n"
+        with Server(tokens=tokens) as server:
+            for secret in (ADMIN, TENANT):
+                for replay in (None, "true"):
+                    made = server.client(secret).post("/v1/executions", {"kind": "k"},
+                                                      headers={"Idempotency-Key": "k"})
+                    self.assertEqual((201, replay), (made.status,
+                                                     made.headers["Idempotent-Replay"]))
+
     def test_what_is_outside_and_what_is_nowhere_look_the_same(self):
         """Else a tenant could spell out the ids of others, digit by digit."""
         admin, tenant = self.server.client(ADMIN), self.server.client(TENANT)
