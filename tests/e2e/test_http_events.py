@@ -136,7 +136,7 @@ class Events(unittest.TestCase):
         stream.close()
 
     def test_a_head_has_no_end_of_a_stream(self):
-        """The last chunk of a body that a HEAD does not have was sent in front of the next answer."""
+        """The last chunk of a body that there is not stood in front of the next answer."""
         head = ("HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n"
                 "Accept: text/event-stream\r\n\r\n")
         with socket.create_connection(("127.0.0.1", self.server.port), DEADLINE_S) as link:
