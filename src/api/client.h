@@ -21,6 +21,7 @@
 /* NULL in a table: this kind of client cannot do it, and says so (FF_UNSUPPORTED). */
 struct ff_calls {
     size_t (*close)(struct ff_client *client, int64_t grace_ms); /* frees it, too */
+    void (*wake)(struct ff_client *client); /* until_ms has changed; NULL: nobody looks at it */
 #define FF_CALL(name, parameters, arguments) __typeof__(ff_##name) *(name);
 #include "api/calls.def"
 #undef FF_CALL
@@ -36,6 +37,7 @@ struct ff_client {
     _Atomic uint64_t minted;  /* the ordered beginning of the last id: time and a counter */
     _Atomic int64_t inside;   /* calls under way */
     _Atomic bool closing;     /* no more calls may begin */
+    _Atomic int64_t until_ms; /* of a hand: when calls to a server end; monotonic, 0: no end */
     bool writes_json;         /* JSON without a content type is our own text: a server's */
     bool trusts_json;         /* see ff_options */
 };

@@ -141,6 +141,7 @@ static ff_status go(struct ff_ask *ask, struct ff_trip *trip, struct ff_error *r
     trip->path = path.ptr;
     trip->repeatable = ask->repeatable;
     trip->waiter = ask->wait_ms ? ask->client : NULL;
+    trip->until_ms = &ask->client->until_ms;
     trip->timeout_ms = ff_add_i64_clamped(ask->client->timeout_ms, ask->wait_ms + SLACK_MS);
     FF_TRY(ff_remote_trip(ask->client->remote, trip, &ask->memory->arena, reterr));
     ask->http = trip->http;

@@ -16,9 +16,15 @@
 
 #define TIMEOUT_MS_DEFAULT 30000
 
+static void wake(struct ff_client *client)
+{
+    ff_remote_wake(client->remote);
+}
+
 /* Missing here means: needs the store itself. */
 static const struct ff_calls remote_calls = {
     .close = ff_remote_close,
+    .wake = wake,
     .submit = ff_remote_submit,
     .claim = ff_remote_claim,
     .renew = ff_remote_renew,

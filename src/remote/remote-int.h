@@ -26,10 +26,11 @@ struct ff_trip {
     const char *path;   /* with its query */
     struct ff_str body; /* ptr NULL: GET */
     int64_t timeout_ms;
-    bool repeatable;                /* saying it again is harmless */
-    const struct ff_client *waiter; /* only waits for something: ends when this is closed */
-    long http;                      /* the answer */
-    struct ff_str bytes;            /* in the arena, a NUL behind them */
+    bool repeatable;                 /* saying it again is harmless */
+    const struct ff_client *waiter;  /* only waits for something: ends when this is closed */
+    const _Atomic int64_t *until_ms; /* ends then whatever timeout_ms says; monotonic, 0: no end */
+    long http;                       /* the answer */
+    struct ff_str bytes;             /* in the arena, a NUL behind them */
     const char *content_type;
 };
 
@@ -41,7 +42,7 @@ void ff_remote_free(struct ff_remote *remote);
 /* Trips that only wait end with FF_CLOSED, now and later. */
 void ff_remote_close_all(struct ff_remote *remote);
 bool ff_remote_is_closed(const struct ff_remote *remote);
-/* Those who wait look whether their waiter is closed. */
+/* All look whether their waiter is closed, or their time has come. */
 void ff_remote_wake(struct ff_remote *remote);
 /* FF_OK: the server has answered, whatever it says. FF_UNAVAILABLE, FF_TIMEOUT: it has not heard
  * us, or only been looked at. FF_OUTCOME_UNKNOWN: it may have done what was asked. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/str.h"
@@ -303,19 +304,33 @@ static bool is_unwanted(const struct ff_remote *remote, const struct ff_trip *tr
     return trip->waiter && (atomic_load(&trip->waiter->closing) || ff_remote_is_closed(remote));
 }
 
+/* Until its end, or until it looks again. */
+static int64_t left_ms(const struct ff_trip *trip)
+{
+    const struct ff_clock clock = ff_clock_system();
+    const int64_t until_ms = atomic_load(trip->until_ms);
+
+    return until_ms ? ff_min_i64(until_ms - ff_clock_mono_ms(&clock), POLL_MS) : POLL_MS;
+}
+
 /* As curl_easy_perform, but can be woken. */
 static CURLcode go(const struct ff_remote *remote, const struct handle *handle,
                    const struct ff_trip *trip)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
     const CURLMsg *message;
+    int64_t ms;
     int running = 1, left;
 
     if (curl_multi_add_handle(handle->multi, handle->curl) != CURLM_OK)
         return CURLE_OUT_OF_MEMORY;
     while (running && !is_unwanted(remote, trip)) {
+        if ((ms = left_ms(trip)) <= 0) {
+            code = CURLE_OPERATION_TIMEDOUT;
+            break;
+        }
         if (curl_multi_perform(handle->multi, &running) != CURLM_OK ||
-            (running && curl_multi_poll(handle->multi, NULL, 0, POLL_MS, NULL) != CURLM_OK)) {
+            (running && curl_multi_poll(handle->multi, NULL, 0, (int)ms, NULL) != CURLM_OK)) {
             code = CURLE_OUT_OF_MEMORY;
             break;
         }

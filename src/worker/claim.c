@@ -18,7 +18,7 @@
 #include "base/banned.h"
 
 #define RUN_BYTES     8    /* of the name of this run in request ids */
-#define CLAIM_WAIT_MS 1000 /* how long a claim waits for work, and a stop for the claim */
+#define CLAIM_WAIT_MS 1000 /* how long a claim waits for work */
 
 /* How many tasks to ask for, with the lock; 0: not now. Batches form because it asks again only
  * when half of what lies ahead has been taken, or a thread has nothing to do. */
@@ -53,7 +53,7 @@ static bool claim(struct ff_worker *worker, const struct ff_claim_request *reque
 {
     for (int32_t tries = 0;; tries++) {
         struct ff_error error = {0};
-        const ff_status status = ff_claim(worker->client, request, &haul->tasks, &error);
+        const ff_status status = ff_claim(worker->claims, request, &haul->tasks, &error);
 
         ff_worker_called(worker, status, "claim", &error);
         if (status == FF_OK)
@@ -87,6 +87,23 @@ static size_t wait_for_room(struct ff_worker *worker)
         count = 0;
     pthread_mutex_unlock(&worker->lock);
     return count;
+}
+
+/* The worker ends, and what waits for a thread will get none. */
+static void leave(struct ff_worker *worker)
+{
+    struct ff_list_node *node;
+
+    pthread_mutex_lock(&worker->lock);
+    worker->claimer_left = true;
+    pthread_cond_signal(&worker->said);
+    while ((node = ff_list_pop_front(&worker->waiting))) {
+        struct ff_context *const ctx = ff_list_item(node, struct ff_context, link);
+
+        worker->waiting_count--;
+        ff_context_end(ctx, ff_context_release(ctx, "the worker was stopped"));
+    }
+    pthread_mutex_unlock(&worker->lock);
 }
 
 void *ff_worker_claims(void *arg)
@@ -125,5 +142,6 @@ void *ff_worker_claims(void *arg)
             ff_free(haul);
         }
     }
+    leave(worker);
     return NULL;
 }

@@ -67,7 +67,7 @@ static void renew(struct ff_worker *worker, struct round *round)
 {
     struct ff_error error = {0};
     const ff_status status = ff_status_of_call(
-        ff_renew(worker->client, round->items, round->count, round->results, &error));
+        ff_renew(worker->words, round->items, round->count, round->results, &error));
 
     ff_worker_called(worker, status, "renew leases", &error);
     pthread_mutex_lock(&worker->lock);

@@ -107,6 +107,14 @@ static ff_status say(struct ff_client *client, struct batch *batch, struct ff_er
 /* ---- batches, with the lock --------------------------------------------------------------------
  */
 
+/* What a worker that ends gives back, while a claim of its own is under way: it would get it again.
+ * The claimer wakes us when it has left. */
+static bool is_kept_back(const struct ff_context *ctx)
+{
+    return ctx->verdict == FF_VERDICT_RELEASED && ctx->worker->stopping &&
+           !ctx->worker->claimer_left;
+}
+
 /* Everything due with the verdict of the oldest. When the rest is due. */
 static int64_t gather(struct ff_worker *worker, struct batch *batch)
 {
@@ -119,6 +127,8 @@ static int64_t gather(struct ff_worker *worker, struct batch *batch)
     {
         struct ff_context *const ctx = ff_list_item(node, struct ff_context, link);
 
+        if (is_kept_back(ctx))
+            continue;
         if (!batch->count)
             batch->verdict = ctx->verdict;
         if (ctx->say_at_ms > now_ms || ctx->verdict != batch->verdict ||
@@ -171,7 +181,7 @@ static void settle(struct ff_context *ctx, ff_status status, const struct ff_err
 static void report(struct ff_worker *worker, struct batch *batch)
 {
     struct ff_error error = {0};
-    const ff_status status = ff_status_of_call(say(worker->client, batch, &error));
+    const ff_status status = ff_status_of_call(say(worker->words, batch, &error));
     size_t refused = 0;
 
     FF_FAILPOINT(worker_reported);
@@ -228,7 +238,7 @@ static void report_progress(struct ff_worker *worker, struct batch *batch)
 {
     struct ff_error error;
     const ff_status status =
-        ff_progress(worker->client, batch->items.progress, batch->count, batch->results, &error);
+        ff_progress(worker->words, batch->items.progress, batch->count, batch->results, &error);
 
     pthread_mutex_lock(&worker->lock);
     for (size_t i = 0; i < batch->count; i++) {

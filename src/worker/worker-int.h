@@ -67,7 +67,8 @@ struct ff_kind_handler {
 };
 
 struct ff_worker {
-    struct ff_client *client;
+    struct ff_client *claims; /* hands of the client: what each says ends in its own time */
+    struct ff_client *words;  /* renewals and reports */
     struct ff_arena strings;
     struct ff_claim_request request;
     struct ff_kind_handler handlers[FF_KINDS_PER_CLAIM_MAX + 1];
@@ -89,6 +90,7 @@ struct ff_worker {
     pthread_cond_t cancelled; /* a context was cancelled */
     pthread_cond_t idle;      /* the last running handler has returned */
     bool started, stopping;
+    bool claimer_left;       /* nothing more is brought */
     int64_t report_until_ms; /* 0: no end in sight */
     bool keeper_ends;
     int64_t beat_at_ms; /* until when the keeper sleeps; 0: it does not */

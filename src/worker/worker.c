@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/hand.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -24,6 +25,7 @@
 #define THREADS_MAX       256
 #define GRACE_MS_DEFAULT  30000
 #define RENEW_MS_MAX      5000  /* also how late a cancellation may be noticed */
+#define CLAIM_MS          3000  /* at the end, for the answer to a claim, which may wait for 1 s */
 #define REPORT_MS         10000 /* at the end, for what handlers have said */
 #define STRINGS_BYTES_MAX 65536
 #define HOST_BYTES        64
@@ -204,6 +206,8 @@ void ff_worker_free(struct ff_worker *worker)
     if (!worker)
         return;
     ff_free(worker->pool);
+    ff_hand_free(worker->claims);
+    ff_hand_free(worker->words);
     ff_arena_done(&worker->strings);
     pthread_cond_destroy(&worker->work);
     pthread_cond_destroy(&worker->room);
@@ -217,13 +221,14 @@ void ff_worker_free(struct ff_worker *worker)
 }
 FF_DEFINE_FREEP(struct ff_worker, ff_worker)
 
-static struct ff_worker *make(struct ff_client *client)
+static struct ff_worker *make(const struct ff_client *client)
 {
     struct ff_worker *const worker = ff_calloc(1, sizeof *worker);
 
     if (!worker)
         return NULL;
-    worker->client = client;
+    worker->claims = ff_hand_new(client);
+    worker->words = ff_hand_new(client);
     ff_arena_init(&worker->strings, 1024, STRINGS_BYTES_MAX);
     (void)sem_init(&worker->stop, 0, 0);
     pthread_mutex_init(&worker->lock, NULL);
@@ -253,7 +258,7 @@ ff_status ff_worker_new(struct ff_client *client, const struct ff_worker_options
         memcpy(&given, options, options->size);
     }
     FF_AUTO(ff_worker_freep) struct ff_worker *worker = make(client);
-    if (!worker)
+    if (!worker || !worker->claims || !worker->words)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a worker");
     FF_TRY(configure(worker, &given, reterr));
     FF_TRY(make_pool(worker, reterr));
@@ -339,18 +344,11 @@ static void wake_all(struct ff_worker *worker)
     pthread_cond_broadcast(&worker->beat);
 }
 
-/* With the lock: what has not begun goes back, what runs may go on for the grace. */
+/* With the lock: what runs may go on for the grace. */
 static void drain(struct ff_worker *worker)
 {
     const int64_t until_ms = ff_add_i64_clamped(ff_worker_now_ms(), worker->grace_ms);
-    struct ff_list_node *node;
 
-    while ((node = ff_list_pop_front(&worker->waiting))) {
-        struct ff_context *const ctx = ff_list_item(node, struct ff_context, link);
-
-        worker->waiting_count--;
-        ff_context_end(ctx, ff_context_release(ctx, "the worker was stopped"));
-    }
     while (worker->running_count && ff_worker_now_ms() < until_ms)
         ff_worker_wait_until(worker, &worker->idle, until_ms);
     for (size_t i = 0; i < worker->pool_count; i++)
@@ -369,28 +367,31 @@ static void drop_rest(struct ff_worker *worker)
     }
 }
 
+/* Handlers are not kept waiting by a claim that gets no answer, and nobody is for ever. */
 static void end(struct ff_worker *worker, struct crew *crew)
 {
+    ff_hand_end_by(worker->claims, ff_worker_now_ms() + CLAIM_MS);
     pthread_mutex_lock(&worker->lock);
     worker->stopping = true;
     wake_all(worker);
-    pthread_mutex_unlock(&worker->lock);
-    if (crew->has_claimer)
-        pthread_join(crew->claimer, NULL);
-
-    pthread_mutex_lock(&worker->lock);
     drain(worker);
     pthread_mutex_unlock(&worker->lock);
     for (size_t i = 0; i < crew->handler_count; i++)
         pthread_join(crew->handlers[i], NULL);
 
+    const int64_t report_until_ms = ff_worker_now_ms() + REPORT_MS;
+    ff_hand_end_by(worker->words, report_until_ms);
+    if (crew->has_claimer)
+        pthread_join(crew->claimer, NULL);
+
     pthread_mutex_lock(&worker->lock);
-    worker->report_until_ms = ff_worker_now_ms() + REPORT_MS;
+    worker->report_until_ms = report_until_ms;
     wake_all(worker);
     pthread_mutex_unlock(&worker->lock);
     if (crew->has_reporter)
         pthread_join(crew->reporter, NULL);
 
+    ff_hand_end_by(worker->words, ff_worker_now_ms());
     pthread_mutex_lock(&worker->lock);
     worker->keeper_ends = true;
     wake_all(worker);

@@ -8,6 +8,8 @@ import select
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 
 from serving import DEADLINE_S, Gate, Server, free_port, wait_for
@@ -16,6 +18,7 @@ FF = os.environ.get("FF_TEST_FF") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "asan", "ff")
 TTL_MS = "15000"  # renewed after a third of it; the rest is for a slow machine
 LAPSE_MS = "6000"  # its end is waited for
+AT_ONCE_S = 25  # on a slow machine; a call that gets no answer takes 32
 
 
 class Worker:
@@ -271,6 +274,11 @@ class ThroughAServer(Worker, unittest.TestCase):
         self.env["FF_SERVER"] = re.search(r"http://[0-9.:]+", line).group(0)
 
 
+def plain(execution):
+    """An id as it may stand in a path."""
+    return execution.replace("{", "").replace("}", "")
+
+
 class BehindAProxy(unittest.TestCase):
     """What a proxy says in the place of the server is no word about any task."""
 
@@ -293,10 +301,9 @@ class BehindAProxy(unittest.TestCase):
         return self.http.post("/v1/executions", {"kind": "k"}).json["execution_id"]
 
     def ended(self, execution):
-        path = execution.replace("{", "").replace("}", "")
         return wait_for("its end", lambda: (
             lambda shown: shown if shown["finished"] else None)(
-                self.http.get(f"/v1/executions/{path}?wait_ms=10000").json))
+                self.http.get(f"/v1/executions/{plain(execution)}?wait_ms=10000").json))
 
     def refuse(self, verb, status=404):
         """Until it has been said again."""
@@ -329,6 +336,54 @@ class BehindAProxy(unittest.TestCase):
         self.refuse("/claim", 404)
         self.assertEqual("completed", self.ended(self.submit())["public_state"])
         self.assertIsNone(worker.poll())
+
+    # -- a stop waits for no call; it used to begin when the claim under way had been answered ---
+
+    def hold(self, verb):
+        """From now on such calls get no answer; those that wait for one."""
+        go_on, waiting = threading.Event(), []
+        self.addCleanup(go_on.set)
+
+        def rule(path, _):
+            if verb in path:
+                waiting.append(path)
+                go_on.wait()
+                return 503
+            return None
+
+        self.gate.rule = rule
+        return waiting
+
+    def test_a_stop_gives_back_what_waits_although_a_claim_is_not_answered(self):
+        first, second = self.submit(), self.submit()
+        worker = self.worker("--ahead", "4", script="until [ -e end ]; do sleep 0.1; done; echo 42")
+        wait_for("both are claimed", lambda: len(self.http.get(
+            "/v1/executions?state=active").json["executions"]) == 2)
+        waiting = self.hold("/claim")
+        wait_for("a claim is under way", lambda: waiting)
+        worker.terminate()
+        path = f"/v1/executions/{plain(second)}/attempts"
+        wait_for("it is given back", lambda: ["released"] == [
+            one["outcome"] for one in self.http.get(path).json["attempts"]], AT_ONCE_S)
+        with open(os.path.join(self.server.dir.name, "end"), "wb"):
+            pass
+        self.assertEqual("completed", self.ended(first)["public_state"])
+        self.assertEqual(0, worker.wait(timeout=DEADLINE_S))
+
+    def test_a_stop_ends_although_nothing_is_answered(self):
+        self.submit()
+        worker = self.worker("--concurrency", "2", "--grace-ms", "1", script="trap 'touch told; "
+                             "exit 1' TERM; touch begun; sleep 1000 & wait")
+        folder = self.server.dir.name
+        wait_for("it runs", lambda: os.path.exists(os.path.join(folder, "begun")))
+        waiting = self.hold("")
+        wait_for("a claim is under way", lambda: any("claim" in path for path in waiting))
+        began_s = time.monotonic()
+        worker.terminate()
+        wait_for("the command is told", lambda: os.path.exists(os.path.join(folder, "told")),
+                 AT_ONCE_S)
+        self.assertEqual(0, worker.wait(timeout=DEADLINE_S))
+        self.assertLess(time.monotonic() - began_s, AT_ONCE_S)
 
     def test_what_is_too_large_together_is_said_in_parts(self):
         """All of them were failed for good, although each would have been taken."""
