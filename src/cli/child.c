@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "cli/guard.h"
 
 #include "base/banned.h"
 
@@ -63,11 +64,13 @@ static _Noreturn void become(const struct ff_child *child, pid_t parent, const i
 
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)signal(SIGPIPE, SIG_DFL);
     (void)setpgid(0, 0);
+    /* The guard would do, too, but could be killed itself. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
+    ff_guard_watch(child->guard, getpid());
+    (void)signal(SIGPIPE, SIG_DFL);
     for (int i = 0; i < 3; i++)
         if (dup2(ends[i], i) < 0)
             _exit(127);
@@ -117,8 +120,10 @@ static int start(struct running *run)
         /* Closed by a successful exec: nothing to read then. */
         if (read(pipes[3][0], &why, sizeof why) != (ssize_t)sizeof why)
             why = 0;
-        if (why)
+        if (why) {
+            ff_guard_forget(run->child->guard, run->pid);
             (void)waitpid(run->pid, NULL, 0);
+        }
     }
     close_end(&pipes[3][0]);
     return why;
@@ -262,6 +267,7 @@ int ff_child_run(struct ff_child *child)
         hear(&run, ERR);
         if (child->cancelled)
             (void)kill(-run.pid, SIGKILL); /* whoever it left behind */
+        ff_guard_forget(child->guard, run.pid);
         (void)waitpid(run.pid, &child->status, 0);
     }
     for (int i = 0; i < FDS; i++)

@@ -13,10 +13,13 @@
 
 #include <flowfabric.h>
 
+struct ff_guard;
+
 #define FF_CHILD_ERR_BYTES 2048 /* the end of what it wrote to stderr is kept */
 
 struct ff_child {
     char *const *argv, *const *environ;
+    const struct ff_guard *guard;
     struct ff_str input;   /* its stdin; ptr NULL: empty */
     size_t out_bytes_max;  /* of its stdout; the rest is read and dropped */
     int64_t kill_after_ms; /* between SIGTERM and SIGKILL */
@@ -34,8 +37,8 @@ struct ff_child {
 };
 
 /* Runs argv in a process group of its own, which gets SIGTERM and later SIGKILL when is_cancelled
- * says so, and SIGKILL when this process dies. What it writes to stderr also goes to ours. 0, or
- * the errno that kept it from starting. */
+ * says so, and SIGKILL from the guard when this process dies. What it writes to stderr also goes to
+ * ours. SIGPIPE must be ignored. 0, or the errno that kept it from starting. */
 int ff_child_run(struct ff_child *child);
 void ff_child_done(struct ff_child *child);
 

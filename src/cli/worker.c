@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "api/json.h"
+#include "base/error.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/child.h"
+#include "cli/guard.h"
 #include "cli/print.h"
 
 #include "base/banned.h"
@@ -209,6 +211,7 @@ static bool is_cancelled(void *ctx)
 struct command {
     struct ff_cli *cli;
     char *const *argv;
+    struct ff_guard guard;
     int64_t kill_after_ms, result_bytes_max;
 };
 
@@ -219,6 +222,7 @@ static ff_verdict run_command(struct ff_context *ctx, void *data)
     struct environment env = {0};
     struct ff_child child = {
         .argv = command->argv,
+        .guard = &command->guard,
         .input = task->input,
         .out_bytes_max = (size_t)command->result_bytes_max,
         .kill_after_ms = command->kill_after_ms,
@@ -365,11 +369,20 @@ int ff_run_worker(struct ff_cli *cli)
     command.argv = argv;
     if (code == FF_EXIT_OK && !is_there(cli, cli->args[0])) /* else it would fail every task */
         code = ff_cli_usage(cli, "cannot run '%s': %s", cli->args[0], strerror(errno));
-    if (code == FF_EXIT_OK)
-        code = ff_cli_open_engine(cli, command.result_bytes_max);
     if (code != FF_EXIT_OK)
         return code;
-    greet(cli, &options);
-    const ff_status status = run(cli, &options, &command, &error);
-    return status == FF_OK ? FF_EXIT_OK : ff_cli_fail(cli, "work", status, &error);
+    const int why = ff_guard_start(&command.guard); /* first: it is a copy of what is here by now */
+    if (why) {
+        (void)ff_fail(&error, FF_NO_MEMORY, "no process for its guard: %s", strerror(why));
+        return ff_cli_fail(cli, "work", FF_NO_MEMORY, &error);
+    }
+    code = ff_cli_open_engine(cli, command.result_bytes_max);
+    if (code == FF_EXIT_OK) {
+        greet(cli, &options);
+        const ff_status status = run(cli, &options, &command, &error);
+        if (status != FF_OK)
+            code = ff_cli_fail(cli, "work", status, &error);
+    }
+    ff_guard_end(&command.guard);
+    return code;
 }

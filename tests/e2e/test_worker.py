@@ -241,6 +241,39 @@ class Worker:
         self.assertEqual(["released"], [a["outcome"] for a in
                                         self.run_ff("show", "--attempts", second)["attempts"]])
 
+    def children(self, pid):
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    if int(file.read().rpartition(b")")[2].split()[1]) == pid:
+                        found.append(int(name))
+            except (OSError, ValueError):
+                pass
+        return found
+
+    def test_a_killed_worker_leaves_nothing_behind(self):
+        """What a command had started went on for ever."""
+        (here, heard), (never, _) = self.fifo("here"), self.fifo("never")
+        self.submit()
+        self.submit()
+        worker = self.worker("--concurrency", "2", script=f'(sh -c "echo \\$\\$ > {here}; '
+                             f'read x < {never}"; true) & trap "" TERM; wait')
+        left = [int(self.heard(heard)), int(self.heard(heard))]
+        for command in self.children(worker.pid):
+            left += [command, *self.children(command)]
+        self.assertGreaterEqual(len(set(left)), 6, "two of three each")
+        worker.kill()
+        for pid in left:
+            wait_for(f"{pid} is gone", lambda pid=pid: not os.path.exists(f"/proc/{pid}"), 20)
+
+    def test_a_command_has_no_pipe_but_its_own_three(self):
+        """Whoever has the guard's could keep it, or tell it lies."""
+        one = self.submit()
+        self.worker(script="ls -l /proc/$$/fd")
+        self.until_state(one, "completed")
+        self.assertEqual(3, self.result(one).count(b"pipe:"))
+
     def test_a_killed_worker_takes_its_command_along_and_another_takes_over(self):
         (here, heard), (go, say) = self.fifo("here"), self.fifo("go")
         one = self.submit()
