@@ -99,8 +99,8 @@ static ff_status status_of(const char *code, long http)
         return FF_UNAVAILABLE;
     if (http >= 500)
         return FF_OUTCOME_UNKNOWN;
-    /* A refusal that is not ours is no word about what was asked for. */
-    if (http >= 400 && !code)
+    /* A refusal that is not ours is no word about what was asked for; nor is a way to elsewhere. */
+    if (http >= 300 && !code)
         return FF_UNAVAILABLE;
     return http == 404 ? FF_NOT_FOUND : FF_INVALID;
 }
@@ -148,11 +148,19 @@ static ff_status go(struct ff_ask *ask, struct ff_trip *trip, struct ff_error *r
     return FF_OK;
 }
 
+/* Our server sends nobody elsewhere, and whatever such an answer holds is not what was asked for.
+ * Not followed: a POST would be said twice, and the token would go along. */
+static bool is_redirection(const struct ff_trip *trip)
+{
+    return trip->http < 200 || (trip->http >= 300 && trip->http < 400);
+}
+
 /* What is said in JSON; an answer that is none is not from our server. */
 static ff_status take_json(struct ff_ask *ask, const struct ff_trip *trip, struct ff_error *reterr)
 {
+    if (is_redirection(trip))
+        return ff_problem_read(NULL, trip->http, reterr);
     const ff_status status = ff_json_parse(trip->bytes, &ask->answer, NULL);
-
     if (trip->http >= 400)
         return ff_problem_read(ask->answer, trip->http, reterr);
     if (status != FF_OK)
@@ -191,6 +199,8 @@ ff_status ff_ask_bytes(struct ff_ask *ask, struct ff_bytes *ret, struct ff_error
     FF_TRY(go(ask, &trip, reterr));
     if (trip.http >= 400)
         return take_json(ask, &trip, reterr);
+    if (trip.http != 200)
+        return ff_problem_read(NULL, trip.http, reterr);
     ret->data = trip.bytes;
     ret->content_type = trip.content_type && strcmp(trip.content_type, "application/json") != 0
                             ? trip.content_type

@@ -249,7 +249,7 @@ class Server:
 
 class Gate:
     """A proxy in front of a server. rule(path, body) is the status it answers by itself, in words
-    of its own, or None; `refused` counts those."""
+    of its own (`words`, of what type), or None; `refused` counts those."""
 
     def __init__(self, server, rule):
         gate = self
@@ -261,12 +261,12 @@ class Gate:
                 pass
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, type_, answer = gate.rule(self.path, body), "text/plain", b"no\n"
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                status, (type_, answer) = gate.rule(self.path, body), gate.words
                 gate.refused += status is not None
                 if status is None:
                     client = Client("127.0.0.1", server.port)
-                    there = client.post(self.path, raw=body)
+                    there = client.call(self.command, self.path, raw=body or None)
                     client.close()
                     status, type_, answer = there.status, there.headers["Content-Type"], there.body
                 self.send_response(status)
@@ -275,7 +275,10 @@ class Gate:
                 self.end_headers()
                 self.wfile.write(answer)
 
+            do_GET = do_POST
+
         self.rule = rule
+        self.words = ("text/plain", b"no\n")
         self.refused = 0
         self.listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.listener.daemon_threads = True

@@ -370,6 +370,22 @@ class BehindAProxy(unittest.TestCase):
         self.assertEqual("completed", self.ended(self.submit())["public_state"])
         self.assertIsNone(worker.poll())
 
+    def test_a_302_is_no_answer(self):
+        """Its page was printed as the result of the execution, and its JSON read as an answer."""
+        one = self.submit()
+        self.worker(script="echo 42")
+        self.ended(one)
+        for words in (("text/html", b"<html>sign in</html>\n"), ("application/json", b"{}")):
+            self.gate.words = words
+            for rule, verb in (("/result", ["show", one, "--result"]), ("/v1/executions", ["ls"]),
+                               ("/v1/executions", ["submit", "--kind", "k"])):
+                self.gate.rule = lambda path, _, rule=rule: 302 if rule in path else None
+                done = subprocess.run([FF, *verb, "--server", self.gate.url], env=self.env,
+                                      timeout=DEADLINE_S, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, check=False)
+                self.assertEqual((5, b""), (done.returncode, done.stdout), done.stderr)
+                self.assertIn(b"the server answered 302", done.stderr)
+
     # -- a stop waits for no call; it used to begin when the claim under way had been answered ---
 
     def hold(self, verb):
