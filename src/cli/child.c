@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -189,20 +190,27 @@ static void keep_err(struct ff_child *child, const char *data, size_t len)
     child->err_len += len;
 }
 
-/* Everything that is there now. */
+/* What is there now, as much as a pipe holds, and not what comes meanwhile: whoever writes faster
+ * than we read would keep us from everything else, and its end may never come. */
 static void hear(struct running *run, int which)
 {
     char data[8192];
+    size_t left = sizeof data; /* nothing there: asks for the end */
+    int there = 0;
     ssize_t got;
 
-    while (run->fds[which].fd >= 0) {
-        got = read(run->fds[which].fd, data, sizeof data);
-        if (got > 0)
+    if (run->fds[which].fd >= 0 && ioctl(run->fds[which].fd, FIONREAD, &there) == 0 && there > 0)
+        left = (size_t)there;
+    while (run->fds[which].fd >= 0 && left) {
+        got = read(run->fds[which].fd, data, ff_min_size(left, sizeof data));
+        if (got > 0) {
             (which == OUT ? keep_out : keep_err)(run->child, data, (size_t)got);
-        else if (got == 0)
+            left -= (size_t)got;
+        } else if (got == 0) {
             close_end(&run->fds[which].fd);
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return;
+        }
     }
 }
 

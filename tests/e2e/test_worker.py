@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_worker -- ff worker with real commands: results, failures, cancellation, stops and kills."""
 
+import fcntl
 import json
 import os
 import re
@@ -139,6 +140,22 @@ class Worker:
         one = self.submit()
         self.worker(script="head -c 1048577 /dev/zero | tr '\\0' x")
         self.assertEqual("permanent", self.until_state(one, "failed")["failure"]["class"])
+
+    def test_output_without_end_is_not_waited_for(self):
+        """It comes faster than our own can leave: the command's end, or a cancel, went unseen."""
+        go, say = self.fifo("go")
+        self.submit()
+        worker = self.worker(script=f'for i in 1 2 3 4; do yes >&2 & done; read x < "{go}"')
+        fcntl.fcntl(worker.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        told = len(os.read(worker.stderr.fileno(), 1024))
+        os.write(say, b"\n")
+        both = [worker.stdout, worker.stderr]
+        while worker.stdout not in (ready := select.select(both, [], [], DEADLINE_S)[0]):
+            self.assertTrue(ready, "it says something")
+            told += len(os.read(worker.stderr.fileno(), 1024))
+            self.assertLess(told, 1 << 20)
+            time.sleep(0.002)  # somebody slower than all of them
+        self.assertIn(b"exit status 0", worker.stdout.readline())
 
     def test_how_much_output_is_too_much_is_an_option(self):
         one = self.submit()
