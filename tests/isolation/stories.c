@@ -6,11 +6,11 @@
 #include "inputs.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
 
+#define STORY       (UINT64_C(1) << 32) /* numbers that no game has */
 #define WAIT_MS     60000
 #define LARGE       10
 #define LARGE_BYTES ((size_t)1 << 20)
@@ -62,9 +62,8 @@ static const char *run_wakeup(struct game *game)
     struct gate_session *two;
 
     claim.lanes[0] = in.lane = game->lane;
-    if (ff_submit_prepare(&in, &game->author->settings, &game->author->arena,
-                          &game->author->error) != FF_OK)
-        return game->author->error.message;
+    check(game,
+          ff_submit_prepare(&in, &game->author->settings, arena_of(game), &game->author->error));
     one = say(player, FF_OP_EXECUTION_CLAIM, &claim, &claimed);
     board_turn(game->board, one); /* it finds nothing, and has yet to let go */
     two = say(player, FF_OP_EXECUTION_SUBMIT, &in, &submitted);
@@ -141,7 +140,6 @@ static const char *tell(const char *url, uint64_t number, const char *(*run)(str
     else
         board_open_model(&board, 2, false);
     game_init(&game, &board, number);
-    (void)snprintf(game.ns, sizeof game.ns, "story");
     board_begin(&board, &game);
     why = run(&game);
     board_close(&board);
@@ -152,19 +150,19 @@ static const char *tell(const char *url, uint64_t number, const char *(*run)(str
 /* A claim that found nothing parks. What was committed after it had looked must not be missed. */
 static const char *wakeup_between_look_and_sleep(const char *url)
 {
-    return tell(url, 1, run_wakeup);
+    return tell(url, STORY, run_wakeup);
 }
 
 /* Nor what somebody held just then, and left. */
 static const char *held_and_too_large(const char *url)
 {
-    return tell(url, 2, run_too_large);
+    return tell(url, STORY + 1, run_too_large);
 }
 
 static const char *held_and_given_up(const char *url)
 {
     (void)url;
-    return tell(NULL, 3, run_given_up);
+    return tell(NULL, STORY + 2, run_given_up);
 }
 
 const struct story stories[] = {
