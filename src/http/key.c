@@ -53,9 +53,10 @@ static bool has_standard(const struct ff_field *field, const json_t *object)
     const json_t *const beside = field->beside ? json_object_get(object, field->beside) : NULL;
     const char *const text = json_string_value(beside);
 
-    if (!field->standard || !field->beside)
-        return field->standard;
-    return beside && (!field->beside_is || (text && ff_field_is_choice(field->beside_is, text)));
+    if (!field->beside)
+        return field->standard != NULL;
+    return field->standard && beside &&
+           (!field->beside_is || (text && ff_field_is_choice(field->beside_is, text)));
 }
 
 static json_t *standard_value(const struct ff_field *field, const char *ns)

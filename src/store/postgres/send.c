@@ -509,46 +509,35 @@ static void send_events(struct ff_pg_session *s)
         send_bulk(s, &bulk);
 }
 
-/* Lanes in which work was handed out without a look must not be paused. */
-static void send_lanes(struct ff_pg_session *s)
+/* Rows of a table that are assumed: the block, which takes their keys, fails if one is not so. */
+static void send_proof(struct ff_pg_session *s, ff_table table, int block)
 {
     const struct ff_rowset *const rows = s->call->rows;
-    struct ff_value lanes = {.type = FF_VALUE_TEXTS};
-    struct ff_str *names = NULL;
+    struct bulk bulk = {.table = table};
+    const struct ff_entry *entry;
 
-    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next)
-        lanes.count += entry->assumed;
-    if (lanes.count > 0)
-        names = ff_arena_array(rows->arena, lanes.count, sizeof *names);
-    if (!names || FF_MUTANT(lanes_unproved))
+    for (entry = rows->entries[table]; entry; entry = entry->next)
+        bulk.count += entry->assumed;
+    if (bulk.count > 0)
+        bulk.rows = ff_arena_array(rows->arena, bulk.count, sizeof *bulk.rows);
+    if (!bulk.rows)
         return; /* nothing is assumed, or the arena has failed */
-    lanes.as.strs = names;
-    for (const struct ff_entry *entry = rows->entries[FF_TABLE_LANE]; entry; entry = entry->next)
+    bulk.count = 0;
+    for (entry = rows->entries[table]; entry; entry = entry->next)
         if (entry->assumed)
-            *names++ = ((const struct ff_lane *)entry->row)->lane;
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_LANES_ARE_OPEN, 0, NULL}, &lanes, 1,
-               -1);
+            bulk.rows[bulk.count++] = entry->row;
+    bind_picked(params_new(s), &bulk, pick_key, bulk.rows, false);
+    ff_pg_link_send(&s->link, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &s->params);
 }
 
-/* Sets of capabilities that work asks for and nobody has looked at must be written down. */
-static void send_capsets(struct ff_pg_session *s)
+/* Lanes in which work was handed out without a look must not be paused; sets of capabilities that
+ * new work asks for must be written down. */
+static void send_proofs(struct ff_pg_session *s)
 {
-    const struct ff_rowset *const rows = s->call->rows;
-    struct ff_value capsets = {.type = FF_VALUE_I64S};
-    int64_t *ids = NULL;
-
-    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
-        capsets.count += entry->assumed;
-    if (capsets.count > 0)
-        ids = ff_arena_array(rows->arena, capsets.count, sizeof *ids);
-    if (!ids || FF_MUTANT(capsets_unproved))
-        return; /* nothing is assumed, or the arena has failed */
-    capsets.as.i64s = ids;
-    for (const struct ff_entry *entry = rows->entries[FF_TABLE_CAPSET]; entry; entry = entry->next)
-        if (entry->assumed)
-            *ids++ = ((const struct ff_capset *)entry->row)->capset_id;
-    send_block(s, (struct ff_pg_step){FF_PG_STEP_DONE, FF_SQL_CAPSETS_ARE_THERE, 0, NULL}, &capsets,
-               1, -1);
+    if (!FF_MUTANT(lanes_unproved))
+        send_proof(s, FF_TABLE_LANE, FF_SQL_LANES_ARE_OPEN);
+    if (!FF_MUTANT(capsets_unproved))
+        send_proof(s, FF_TABLE_CAPSET, FF_SQL_CAPSETS_ARE_THERE);
 }
 
 void ff_pg_send_commit(struct ff_pg_session *s)
@@ -565,8 +554,7 @@ bool ff_pg_send_save(struct ff_pg_session *s)
 
     if (s->call->begins)
         send_batch(s, FF_PG_STEP_DONE, FF_SQL_BATCH_MARK, FF_SAVE_LOCK_MS);
-    send_lanes(s);
-    send_capsets(s);
+    send_proofs(s);
     for (int table = 0; table < FF_TABLE_COUNT; table++)
         if (ff_tables[table].flavour != FF_FLAVOUR_LOG)
             send_changes(s, (ff_table)table);
