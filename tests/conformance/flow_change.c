@@ -22,9 +22,7 @@ FF_CONFORMANCE(flow_change, a_flow_grows_while_it_runs)
     EXPECT_INT(t, 4, look_flow(t, &flow)->node_count);
     EXPECT_INT(t, 4, look_flow(t, &flow)->edge_count);
     EXPECT_OK(t, when_completed(t, &held, "1"));
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "b c d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
     EXPECT_STATUS(t, FF_FLOW_TERMINAL, when_grown(t, &flow, "e | d>e", NULL));
     EXPECT_OK(t, when_grown(t, &flow, "c d | a>c c>d b>d", &made));
@@ -51,9 +49,7 @@ FF_CONFORMANCE(flow_change, growing_from_nodes_told_again)
     EXPECT_OK(t, when_grown(t, &flow, "a b x c d e | a>x a>c b>d d>e x>e", NULL));
     WAIT_FLOW(t, &flow, "running a:completed b:failed c:waiting d:skipped e:skipped x:waiting");
     EXPECT_OK(t, when_grown(t, &flow, "a x f | a>x x>f", NULL));
-    when_node_completed(t, &flow, "x");
-    when_node_completed(t, &flow, "c");
-    when_node_completed(t, &flow, "f");
+    when_nodes_completed(t, &flow, "x c f");
     WAIT_FLOW(t, &flow,
               "failed a:completed b:failed c:completed d:skipped e:skipped f:completed "
               "x:completed");
@@ -242,10 +238,7 @@ FF_CONFORMANCE(flow_change, replay_reopens_what_was_skipped)
     EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
     WAIT_FLOW(t, &flow,
               "running a:waiting b:waiting_children c:waiting_children d:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a b c d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
     EXPECT_EVENTS(t, node_id(t, &flow, "b"),
                   "completion.skipped execution.reopened execution.unblocked acquired "
@@ -272,8 +265,7 @@ FF_CONFORMANCE(flow_change, what_has_run_runs_again_only_if_asked)
     const struct flow flow = given_flow(t, "a b | a>b");
     struct ff_replay_request r;
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
     EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
     when_node_completed(t, &flow, "a");
@@ -283,7 +275,6 @@ FF_CONFORMANCE(flow_change, what_has_run_runs_again_only_if_asked)
     r.reopen_downstream = true;
     EXPECT_OK(t, ff_replay(t->client, &r, NULL, NULL, &t->err));
     WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
 }

@@ -23,8 +23,7 @@ FF_CONFORMANCE(flow_replay, all_below_is_what_ran_because_of_it)
     const struct flow flow = given_flow(t, "a b d:any! | a>d b>d");
 
     when_node_failed(t, &flow, "b");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a d");
     WAIT_FLOW(t, &flow, "completed a:completed b:failed d:completed");
     EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "b"));
     WAIT_UNTIL(t, look_join(t, &flow, "d")->fail == 0);
@@ -44,9 +43,7 @@ FF_CONFORMANCE(flow_replay, a_free_node_waits_again)
     WAIT_FLOW(t, &flow, "running a:completed b:waiting c:waiting_children");
     EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "a"));
     WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children c:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
+    when_nodes_completed(t, &flow, "a b c");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
     EXPECT_INT(t, 0, look(t, node_id(t, &flow, "b"))->generation);
     expect_reconcilers_idle(t);
@@ -73,8 +70,7 @@ FF_CONFORMANCE(flow_replay, no_input_for_a_node_that_gets_one)
     const struct flow flow = given_flow(t, "a b | a>b=");
     struct ff_replay_request r;
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
     ff_replay_init(&r);
     r.execution_id = node_id(t, &flow, "b");
@@ -225,8 +221,7 @@ FF_CONFORMANCE(flow_replay, a_node_does_not_run_again_on_what_has_failed_since)
 {
     const struct flow flow = given_flow(t, "a b | a>b");
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     when_node_failed(t, &flow, "a");
@@ -235,8 +230,7 @@ FF_CONFORMANCE(flow_replay, a_node_does_not_run_again_on_what_has_failed_since)
     EXPECT(t, strstr(t->err.message, "'a' (failed)") != NULL);
     when_ancestors_replayed(t, node_id(t, &flow, "b"));
     WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed");
 }
 
@@ -245,9 +239,7 @@ FF_CONFORMANCE(flow_replay, a_reopened_node_waits_for_all_that_run_again)
 {
     const struct flow flow = given_flow(t, "a b d | a>d b>d");
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a b d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     WAIT_FLOW(t, &flow, "running a:waiting b:completed d:completed");
@@ -266,9 +258,7 @@ FF_CONFORMANCE(flow_replay, a_reopened_node_counts_what_has_succeeded_since)
     const struct flow flow = given_flow(t, "a b c d:2! | a>d b>d c>d");
 
     when_node_failed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "b c d");
     WAIT_FLOW(t, &flow, "completed a:failed b:completed c:completed d:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     when_node_completed(t, &flow, "a");
@@ -285,9 +275,7 @@ FF_CONFORMANCE(flow_replay, a_reopened_node_follows_its_join)
 {
     const struct flow flow = given_flow(t, "a b d | a>d b>d");
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a b d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     when_node_failed(t, &flow, "a");
@@ -297,8 +285,7 @@ FF_CONFORMANCE(flow_replay, a_reopened_node_follows_its_join)
     WAIT_FLOW(t, &flow, "completed a:failed b:completed d:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     WAIT_FLOW(t, &flow, "running a:waiting b:completed d:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed");
 }
 
@@ -307,10 +294,7 @@ FF_CONFORMANCE(flow_replay, a_node_that_follows_takes_those_below_along)
 {
     const struct flow flow = given_flow(t, "a b d e | a>d b>d d>e");
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "d");
-    when_node_completed(t, &flow, "e");
+    when_nodes_completed(t, &flow, "a b d e");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed d:completed e:completed");
     EXPECT_OK(t, when_node_replayed(t, &flow, "a"));
     when_node_failed(t, &flow, "a");
@@ -407,10 +391,7 @@ FF_CONFORMANCE(flow_replay, a_repair_cancels_nobody)
 {
     const struct flow flow = given_flow(t, "a b c d:3 | a>d b>d c>d");
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "a b c d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
     EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
     when_node_failed(t, &flow, "a");
@@ -419,7 +400,6 @@ FF_CONFORMANCE(flow_replay, a_repair_cancels_nobody)
     WAIT_FLOW(t, &flow, "running a:failed b:completed c:waiting d:completed");
     when_ancestors_replayed(t, node_id(t, &flow, "d"));
     WAIT_FLOW(t, &flow, "running a:waiting b:completed c:waiting d:waiting_children");
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "c");
+    when_nodes_completed(t, &flow, "a c");
     WAIT_FLOW(t, &flow, "running a:completed b:completed c:completed d:waiting");
 }

@@ -171,8 +171,7 @@ FF_CONFORMANCE(flow_rules, what_others_need_is_spared)
     when_node_completed(t, &flow, "c");
     WAIT_UNTIL(t, look_flow(t, &flow)->ended_count == 2);
     EXPECT_STATE(t, node_id(t, &flow, "b"), "waiting");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "b d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
 }
 
@@ -443,9 +442,7 @@ FF_CONFORMANCE(flow_rules, every_change_is_one_event)
     EXPECT_TEXT(t, "blue",
                 last_event(t, node_id(t, &flow, "c"), "completion", "skipped")->instance_tag);
     EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
+    when_nodes_completed(t, &flow, "a b c");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
     EXPECT_TEXT(t, "created grown failed running completed", flow_events(t, &flow));
 }

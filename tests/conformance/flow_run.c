@@ -20,8 +20,7 @@ FF_CONFORMANCE(flow_run, a_chain_runs_in_order)
     EXPECT_VECTOR(t, node_id(t, &flow, "c"),
                   "runnable unowned blocked_by_dependencies pending_first_attempt none "
                   "waiting_for_children");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "c");
+    when_nodes_completed(t, &flow, "b c");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
     EXPECT(t, look_flow(t, &flow)->finished_at_ms != FF_ABSENT_MS);
     EXPECT_INT(t, 3, look_flow(t, &flow)->ended_count);
@@ -77,8 +76,7 @@ FF_CONFORMANCE(flow_run, a_diamond_forks_and_joins)
     when_node_completed(t, &flow, "c");
     WAIT_UNTIL(t, look_join(t, &flow, "d")->success == 1);
     EXPECT_STATE(t, node_id(t, &flow, "d"), "waiting_children");
-    when_node_completed(t, &flow, "b");
-    when_node_completed(t, &flow, "d");
+    when_nodes_completed(t, &flow, "b d");
     WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed d:completed");
     EXPECT_TEXT(t, "satisfied", look_join(t, &flow, "d")->group_state);
     EXPECT_EVENTS(t, node_id(t, &flow, "d"), "execution.unblocked acquired completion.success");
@@ -151,8 +149,7 @@ FF_CONFORMANCE(flow_run, results_reach_the_nodes_below)
     struct ff_claim_request r = claim_request();
     struct ff_tasks tasks = {0};
 
-    when_node_completed(t, &flow, "a");
-    when_node_completed(t, &flow, "b");
+    when_nodes_completed(t, &flow, "a b");
     WAIT_UNTIL(t, is_in_state(t, node_id(t, &flow, "c"), "waiting"));
     EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
     keep_answer(t, tasks.memory);

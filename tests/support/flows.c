@@ -224,6 +224,16 @@ void when_node_completed(struct test *t, const struct flow *flow, const char *no
     EXPECT_OK(t, when_completed(t, &held, result));
 }
 
+void when_nodes_completed(struct test *t, const struct flow *flow, const char *nodes)
+{
+    char *const names = keep(t, strlen(nodes) + 1);
+    char *rest = NULL;
+
+    (void)snprintf(names, strlen(nodes) + 1, "%s", nodes);
+    for (const char *node = strtok_r(names, " ", &rest); node; node = strtok_r(NULL, " ", &rest))
+        when_node_completed(t, flow, node);
+}
+
 void when_node_failed(struct test *t, const struct flow *flow, const char *node)
 {
     const struct held held = given_node(t, flow, node);

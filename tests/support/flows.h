@@ -43,6 +43,7 @@ void wait_flow(struct test *t, const char *file, int line, const struct flow *fl
 /* Waits until the node can be claimed and takes it; others that come along are given back. */
 struct held given_node(struct test *t, const struct flow *flow, const char *node);
 void when_node_completed(struct test *t, const struct flow *flow, const char *node);
+void when_nodes_completed(struct test *t, const struct flow *flow, const char *nodes); /* in turn */
 void when_node_failed(struct test *t, const struct flow *flow, const char *node); /* for good */
 
 /* No reconciler has had anything to repair. */
