@@ -307,6 +307,21 @@ FF_CONFORMANCE(flow_replay, a_node_that_follows_takes_those_below_along)
     WAIT_FLOW(t, &flow, "running a:completed b:completed d:waiting e:waiting_children");
 }
 
+/* What was said of those below it by its own replay counts, not what is said from above later. */
+FF_CONFORMANCE(flow_replay, a_node_replayed_by_itself_keeps_those_below)
+{
+    const struct flow flow = given_flow(t, "a b c | a>b b>c");
+
+    when_nodes_completed(t, &flow, "a b c");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    EXPECT_OK(t, when_node_replayed(t, &flow, "b"));
+    EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "a"));
+    WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children c:completed");
+    when_nodes_completed(t, &flow, "a b");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    EXPECT_INT(t, 0, look(t, node_id(t, &flow, "c"))->generation);
+}
+
 /* Nobody could begin: the call says so, and changes nothing. */
 FF_CONFORMANCE(flow_replay, ancestors_that_cannot_run_either_are_no_success)
 {
