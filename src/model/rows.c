@@ -18,8 +18,10 @@
 #define END(row)                                                                                   \
     }                                                                                              \
     ;
-#define NULL_REQ false
-#define NULL_OPT true
+#define NULL_REQ  false, false
+#define NULL_OPT  true, false
+#define NULL_ZERO false, true
+#define NULL_NONE true, true
 #include "model/rows.def"
 
 /* The key comes first, so its length is the number of key columns. */
@@ -126,4 +128,41 @@ void ff_row_init(ff_table table, void *row)
         else if (col->type == FF_TYPE_I64)
             memcpy(at, &null_large, sizeof null_large);
     }
+}
+
+static bool is_beginning(const struct ff_col *col, const uint8_t *at)
+{
+    int32_t small;
+    int64_t large;
+    struct ff_uuid uuid;
+    struct ff_str str;
+
+    switch (col->type) {
+    case FF_TYPE_I16:
+    case FF_TYPE_I32:
+        memcpy(&small, at, sizeof small);
+        return small == (col->optional ? FF_NULL32 : 0);
+    case FF_TYPE_I64:
+        memcpy(&large, at, sizeof large);
+        return large == (col->optional ? FF_NULL64 : 0);
+    case FF_TYPE_UUID:
+        memcpy(&uuid, at, sizeof uuid);
+        return ff_uuid_is_zero(uuid);
+    case FF_TYPE_TEXT:
+    case FF_TYPE_BLOB:
+        break;
+    }
+    memcpy(&str, at, sizeof str);
+    return !str.ptr;
+}
+
+bool ff_row_is_plain(ff_table table, const void *row)
+{
+    const struct ff_table_info *const info = &ff_tables[table];
+
+    for (size_t i = 0; i < info->col_count; i++)
+        if (info->cols[i].is_later &&
+            !is_beginning(&info->cols[i], (const uint8_t *)row + info->cols[i].offset))
+            return false;
+    return true;
 }

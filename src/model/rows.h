@@ -49,6 +49,7 @@ struct ff_col {
     ff_type type;
     ff_col_class cls;
     bool optional;
+    bool is_later;   /* as a rule an insert leaves it 0 or null */
     uint16_t offset; /* into the row struct */
 };
 
@@ -101,5 +102,7 @@ size_t ff_row_key(ff_table table, const void *row, uint8_t out[FF_KEY_BYTES]);
 
 /* Every optional column null, every other zero. */
 void ff_row_init(ff_table table, void *row);
+/* Are all columns that an insert leaves 0 or null as a rule (rows.def) so in this row? */
+bool ff_row_is_plain(ff_table table, const void *row);
 
 #endif

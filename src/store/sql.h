@@ -35,9 +35,18 @@ struct ff_sql_block {
 extern const struct ff_sql_block ff_sql_blocks[FF_SQL_COUNT];
 
 /* The statements every table has. On Postgres each takes one array per column, or one value per
- * column if there is one row; on SQLite one value per column, run once per row. A NULL text: the
- * table never needs it. */
-enum { FF_FORM_SQLITE, FF_FORM_POSTGRES, FF_FORM_POSTGRES_ONE, FF_FORM_COUNT };
+ * column and row if there are few: one, or up to four that are written; on SQLite one value per
+ * column, run once per row. A NULL text: the table never needs it. */
+enum {
+    FF_FORM_SQLITE,
+    FF_FORM_POSTGRES,
+    FF_FORM_POSTGRES_ONE, /* the next ones are for one row more each */
+    FF_FORM_POSTGRES_TWO,
+    FF_FORM_POSTGRES_THREE,
+    FF_FORM_POSTGRES_FOUR,
+    FF_FORM_COUNT
+};
+#define FF_SQL_FEW_ROWS (FF_FORM_COUNT - FF_FORM_POSTGRES_ONE)
 
 struct ff_sql_table {
     const char *lock[FF_FORM_COUNT];    /* keys -> rows, FOR UPDATE SKIP LOCKED */
@@ -45,6 +54,7 @@ struct ff_sql_table {
     const char *read[FF_FORM_COUNT];    /* keys -> rows, no lock (also tells absent from busy) */
     const char *insert[FF_FORM_COUNT];  /* all columns */
     const char *insert_many;            /* the same on SQLite for FF_SQL_MANY_ROWS at once */
+    const char *insert_plain;           /* the same on Postgres, by array, of rows that are plain */
     const char *serial;                 /* the same on Postgres for a log without a sequence */
     const char *update[FF_FORM_COUNT];  /* key columns, the hot ones, stamps as they were */
     const char *rewrite[FF_FORM_COUNT]; /* key columns, hot and warm ones as they come, stamps */

@@ -242,8 +242,8 @@ static void run_one(const struct test *test)
 
 int main(int argc, char **argv)
 {
-    const struct test *const all[] = {rows_tests, commit_tests, proof_tests, schema_tests,
-                                      link_tests};
+    const struct test *const all[] = {rows_tests,  form_tests,   commit_tests,
+                                      proof_tests, schema_tests, link_tests};
 
     if (!getenv("FF_TEST_PG")) {
         printf("FAILED store: FF_TEST_PG is not set\nring store: 0 passed, 1 failed\n");

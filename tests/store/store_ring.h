@@ -32,7 +32,8 @@ struct test {
     } while (0)
 void check_failed(const char *file, int line, const char *condition);
 
-extern const struct test rows_tests[], commit_tests[], proof_tests[], schema_tests[], link_tests[];
+extern const struct test rows_tests[], form_tests[], commit_tests[], proof_tests[], schema_tests[],
+    link_tests[];
 
 /* --- stores and sessions; each test has a schema of its own --- */
 

@@ -94,6 +94,27 @@ static void test_rows__init_makes_optional_columns_null_and_others_zero(void **s
     assert_int_equal(0, event.kind);
 }
 
+static void test_rows__a_row_is_plain_until_one_such_column_is_set(void **state FF_UNUSED)
+{
+    for (size_t t = 0; t < FF_TABLE_COUNT; t++) {
+        const struct ff_table_info *info = &ff_tables[t];
+
+        for (size_t i = 0; i < info->col_count; i++) {
+            union {
+                struct ff_row head;
+                uint8_t bytes[4096];
+            } row;
+
+            assert_in_range(info->row_bytes, 1, sizeof row);
+            ff_row_init((ff_table)t, &row);
+            assert_true(ff_row_is_plain((ff_table)t, &row));
+            row.bytes[info->cols[i].offset] ^= 1; /* part of every value, a string's pointer too */
+            assert_int_equal(!info->cols[i].is_later, ff_row_is_plain((ff_table)t, &row));
+            assert_false(info->cols[i].is_later && info->cols[i].cls == FF_COL_KEY);
+        }
+    }
+}
+
 static int key_cmp(ff_table table, const void *a, const void *b)
 {
     uint8_t left[FF_KEY_BYTES], right[FF_KEY_BYTES];
@@ -168,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_rows__scoped_rows_are_keyed_by_their_execution),
         cmocka_unit_test(test_rows__names_are_unique),
         cmocka_unit_test(test_rows__init_makes_optional_columns_null_and_others_zero),
+        cmocka_unit_test(test_rows__a_row_is_plain_until_one_such_column_is_set),
         cmocka_unit_test(test_rows__keys_sort_as_their_columns),
         cmocka_unit_test(test_rows__a_text_ends_where_it_ends),
         cmocka_unit_test(test_rows__a_large_integer_keeps_its_order),

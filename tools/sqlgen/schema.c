@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TABLE(NAME, row, sql, scope, flavour) static const struct column cols_##row[] = {
-#define COL(row, type, name, cls, null)       {#name, type, cls},
+#define COL(row, type, name, cls, null)       {#name, type, cls, null},
 #define END(row)                                                                                   \
     }                                                                                              \
     ;

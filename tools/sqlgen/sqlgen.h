@@ -51,6 +51,7 @@ bool word_is(const char *word, size_t len, const char *what); /* ignoring case *
 
 enum col_type { I16, I32, I64, UUID, TEXT, BLOB };
 enum col_class { KEY, ONCE, HOT, STAMP, WARM };
+enum nullness { REQ, OPT, ZERO, NONE };
 enum scope { GLOBAL, EXECUTION };
 enum flavour { KEYED, INSERT_ONLY, LOG };
 
@@ -58,6 +59,7 @@ struct column {
     const char *name;
     enum col_type type;
     enum col_class cls;
+    enum nullness nullness;
 };
 struct table {
     const char *NAME, *row, *sql;

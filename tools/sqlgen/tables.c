@@ -3,13 +3,26 @@
  * tables.c -- the statements every table of rows.def has: load by key, insert, update, delete.
  *
  * Postgres takes one array per column and works on all rows at once; SQLite takes one row, and so
- * does a third form for Postgres: a lone row needs no arrays, which halves what it costs. A key set
- * joined as unnest() is the only join next to a lock. Tests: tests/unit/test_sqlgen.c. */
+ * does a third form for Postgres: a lone row needs no arrays, which halves what it costs. Two,
+ * three and four rows that are written need none either. A key set joined as unnest() is the only
+ * join next to a lock. Tests: tests/unit/test_sqlgen.c. */
 #include "sqlgen.h"
 
 #include <string.h>
 
-enum { POSTGRES_ONE = DIALECTS, FORMS };
+enum { POSTGRES_ONE = DIALECTS, POSTGRES_TWO, POSTGRES_THREE, POSTGRES_FOUR, FORMS };
+
+/* How many rows a form of Postgres takes by their values; 0: any number, by arrays. */
+static int rows_of(int form)
+{
+    return form < POSTGRES_ONE ? 0 : form - POSTGRES_ONE + 1;
+}
+
+/* The rows of such a form are a table `k` beside the one that is written, `t`. */
+static bool is_joined(int form)
+{
+    return form == POSTGRES || rows_of(form) > 1;
+}
 
 static bool is_key(const struct column *col)
 {
@@ -51,6 +64,22 @@ static bool is_owner(const struct column *col)
 static bool is_given(const struct column *col)
 {
     return col->cls != KEY;
+}
+
+static bool is_later(const struct column *col)
+{
+    return col->nullness == ZERO || col->nullness == NONE;
+}
+
+/* Sent by an insert of rows that are as most are. */
+static bool is_plain(const struct column *col)
+{
+    return !is_later(col);
+}
+
+static bool is_plain_and_given(const struct column *col)
+{
+    return is_plain(col) && is_given(col);
 }
 
 typedef bool pick_fn(const struct column *col);
@@ -136,7 +165,7 @@ static void add_match(struct buf *out, const struct table *table, pick_fn *pick,
         if (!pick(&table->cols[i]))
             continue;
         buf_adds(out, number > 1 ? " AND " : "");
-        if (form == POSTGRES) {
+        if (is_joined(form)) {
             buf_addf(out, "t.%s = k.%s", name, name);
         } else {
             buf_addf(out, "%s = ", name);
@@ -187,49 +216,52 @@ static const char *insert_sqlite(const struct table *table, int rows)
     return out.data;
 }
 
-static const char *insert_one(const struct table *table)
+/* "unnest($1::int2[]) AS a, 0 AS b": what is not picked is 0 where it must be something. */
+static void add_rows_or_zero(struct buf *out, const struct table *table, pick_fn *pick)
 {
-    pick_fn *const pick = table->flavour == LOG ? is_given : is_any;
-    struct buf out = {0};
-    int number = 1;
+    (void)add_rows(out, table, pick, 1);
+    for (size_t i = 0; i < table->col_count; i++)
+        if (!pick(&table->cols[i]) && table->cols[i].nullness == ZERO)
+            buf_addf(out, ", 0 AS %s", table->cols[i].name);
+}
 
-    buf_addf(&out, "INSERT INTO %s (", table->sql);
-    add_names(&out, table, is_any, "");
-    buf_adds(&out, ") VALUES (");
-    if (table->flavour == LOG)
-        buf_addf(&out, "nextval('%s_id_seq'), ", table->sql);
-    for (size_t i = 0; i < table->col_count; i++) {
-        if (!pick(&table->cols[i]))
-            continue;
-        buf_adds(&out, number > 1 ? ", " : "");
-        add_param(&out, &table->cols[i], POSTGRES_ONE, number++);
-    }
-    buf_adds(&out, ")");
-    if (table->flavour == LOG) {
-        buf_adds(&out, " RETURNING ");
-        add_names(&out, table, is_key, "");
-    }
+/* The names in the same order. */
+static void add_names_or_zero(struct buf *out, const struct table *table, pick_fn *pick,
+                              const char *before)
+{
+    add_names(out, table, pick, before);
+    for (size_t i = 0; i < table->col_count; i++)
+        if (!pick(&table->cols[i]) && table->cols[i].nullness == ZERO)
+            buf_addf(out, ", %s%s", before, table->cols[i].name);
+}
+
+/* Numbers of events follow the order of the arrays: a subquery that makes rows of arrays is never
+ * merged with what is around it, and is read row by row. Only the highest number is told. */
+static const char *insert_events(const struct table *table, pick_fn *pick)
+{
+    struct buf out = {0};
+
+    buf_addf(&out, "WITH given AS (INSERT INTO %s (event_id, ", table->sql);
+    add_names_or_zero(&out, table, pick, "");
+    buf_addf(&out, ") SELECT nextval('%s_id_seq'), ", table->sql);
+    add_names_or_zero(&out, table, pick, "u.");
+    buf_adds(&out, " FROM (SELECT ");
+    add_rows_or_zero(&out, table, pick);
+    buf_adds(&out, ") u RETURNING event_id) SELECT max(event_id) FROM given");
     return out.data;
 }
 
-/* Numbers of events follow the order of the arrays: the sorted subquery is read row by row. */
-static const char *insert_postgres(const struct table *table)
+static const char *insert_by_array(const struct table *table, bool plain)
 {
+    pick_fn *const pick = plain ? is_plain : is_any;
     struct buf out = {0};
 
+    if (table->flavour == LOG)
+        return insert_events(table, plain ? is_plain_and_given : is_given);
     buf_addf(&out, "INSERT INTO %s (", table->sql);
-    add_names(&out, table, is_any, "");
+    add_names_or_zero(&out, table, pick, "");
     buf_adds(&out, ") SELECT ");
-    if (table->flavour != LOG) {
-        (void)add_rows(&out, table, is_any, 1);
-        return out.data;
-    }
-    buf_addf(&out, "nextval('%s_id_seq'), ", table->sql);
-    add_names(&out, table, is_given, "u.");
-    buf_adds(&out, " FROM (SELECT ");
-    (void)add_rows(&out, table, is_given, 1);
-    buf_adds(&out, ", generate_subscripts($1, 1) AS ordinal ORDER BY ordinal) u RETURNING ");
-    add_names(&out, table, is_key, "");
+    add_rows_or_zero(&out, table, pick);
     return out.data;
 }
 
@@ -269,6 +301,69 @@ static void add_stamp_rows(struct buf *out, const struct table *table, int numbe
                      table->cols[i].name);
 }
 
+/* ", $9::int8" for the columns picked, without the comma if they come first. */
+static int add_params(struct buf *out, const struct table *table, pick_fn *pick, int number,
+                      bool is_first)
+{
+    for (size_t i = 0; i < table->col_count; i++) {
+        if (!pick(&table->cols[i]))
+            continue;
+        buf_adds(out, is_first ? "" : ", ");
+        add_param(out, &table->cols[i], POSTGRES_ONE, number++);
+        is_first = false;
+    }
+    return number;
+}
+
+/* The numbers of a few events are given in the order of the rows. */
+static const char *insert_by_value(const struct table *table, int rows)
+{
+    struct buf out = {0};
+    int number = 1;
+
+    buf_addf(&out, "INSERT INTO %s (", table->sql);
+    add_names(&out, table, is_any, "");
+    buf_adds(&out, ") VALUES ");
+    for (int row = 0; row < rows; row++) {
+        buf_adds(&out, row ? "), (" : "(");
+        if (table->flavour == LOG)
+            buf_addf(&out, "nextval('%s_id_seq'), ", table->sql);
+        number = add_params(&out, table, table->flavour == LOG ? is_given : is_any, number, true);
+    }
+    buf_adds(&out, table->flavour == LOG ? ") RETURNING event_id" : ")");
+    return out.data;
+}
+
+/* "(SELECT unnest(...) AS a, unnest(...) AS b) AS k" or "(VALUES ($1, $2), ($3, $4)) AS k(a, b)":
+ * key, the columns picked, and stamps as they were. */
+static void add_joined(struct buf *out, const struct table *table, pick_fn *pick, int form)
+{
+    int number = 1;
+
+    if (form == POSTGRES) {
+        buf_adds(out, "(SELECT ");
+        number = add_rows(out, table, pick, add_rows(out, table, is_key, number));
+        add_stamp_rows(out, table, number);
+        buf_adds(out, ") AS k");
+        return;
+    }
+    buf_adds(out, "(VALUES ");
+    for (int row = 0; row < rows_of(form); row++) {
+        buf_adds(out, row ? "), (" : "(");
+        number = add_params(out, table, is_key, number, true);
+        number = add_params(out, table, pick, number, false);
+        number = add_params(out, table, is_stamp, number, false);
+    }
+    buf_adds(out, ")) AS k(");
+    add_names(out, table, is_key, "");
+    buf_adds(out, ", ");
+    add_names(out, table, pick, "");
+    if (has(table, is_stamp))
+        buf_adds(out, ", ");
+    add_names(out, table, is_stamp, "was_");
+    buf_adds(out, ")");
+}
+
 /* " AND t.version IS NOT DISTINCT FROM k.was_version"; for one row from its parameter. */
 static void add_stamp_match(struct buf *out, const struct table *table, int form, int number)
 {
@@ -277,7 +372,7 @@ static void add_stamp_match(struct buf *out, const struct table *table, int form
 
         if (!is_stamp(col))
             continue;
-        if (form == POSTGRES) {
+        if (is_joined(form)) {
             buf_addf(out, " AND t.%s IS NOT DISTINCT FROM k.was_%s", col->name, col->name);
         } else {
             buf_addf(out, " AND %s IS NOT DISTINCT FROM ", col->name);
@@ -294,23 +389,22 @@ static const char *update_by_key(const struct table *table, int form, pick_fn *p
 
     for (size_t i = 0; i < table->col_count; i++)
         number += is_key(&table->cols[i]);
-    buf_addf(&out, "UPDATE %s%s SET ", table->sql, form == POSTGRES ? " t" : "");
+    buf_addf(&out, "UPDATE %s%s SET ", table->sql, is_joined(form) ? " t" : "");
     for (size_t i = 0; i < table->col_count; i++) {
         const char *name = table->cols[i].name;
 
         if (!pick(&table->cols[i]))
             continue;
         buf_addf(&out, "%s%s = ", is_first ? "" : ", ", name);
-        if (form == POSTGRES)
+        if (is_joined(form))
             buf_addf(&out, "k.%s", name);
         else
             add_param(&out, &table->cols[i], form, number++);
         is_first = false;
     }
-    if (form == POSTGRES) {
-        buf_adds(&out, " FROM (SELECT ");
-        add_stamp_rows(&out, table, add_rows(&out, table, pick, add_rows(&out, table, is_key, 1)));
-        buf_adds(&out, ") AS k");
+    if (is_joined(form)) {
+        buf_adds(&out, " FROM ");
+        add_joined(&out, table, pick, form);
     }
     buf_adds(&out, " WHERE ");
     add_match(&out, table, is_key, form);
@@ -341,8 +435,12 @@ static const char *counted(const char *statement, int form)
 
     buf_adds(&out, "WITH hit AS (");
     buf_adds(&out, statement);
-    buf_addf(&out, " RETURNING 1) SELECT 1 / (count(*) = %s)::int FROM hit",
-             form == POSTGRES_ONE ? "1" : "cardinality($1)");
+    buf_adds(&out, " RETURNING 1) SELECT 1 / (count(*) = ");
+    if (rows_of(form))
+        buf_addf(&out, "%d", rows_of(form));
+    else
+        buf_adds(&out, "cardinality($1)");
+    buf_adds(&out, ")::int FROM hit");
     return out.data;
 }
 
@@ -353,10 +451,11 @@ struct forms {
 
 static void emit_forms(struct buf *out, const char *field, struct forms forms)
 {
-    static const char *const names[FORMS] = {"SQLITE", "POSTGRES", "POSTGRES_ONE"};
+    static const char *const names[FORMS] = {"SQLITE",       "POSTGRES",       "POSTGRES_ONE",
+                                             "POSTGRES_TWO", "POSTGRES_THREE", "POSTGRES_FOUR"};
 
     buf_addf(out, "        .%s = {\n", field);
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < FORMS && forms.texts[form]; form++) {
         buf_addf(out, "            [FF_FORM_%s] =\n", names[form]);
         emit_string(out, forms.texts[form]);
         buf_adds(out, ",\n");
@@ -370,11 +469,22 @@ static struct forms selects(const struct table *t, const char *lock)
                            select_by_key(t, POSTGRES_ONE, lock)}};
 }
 
+static struct forms inserts(const struct table *t)
+{
+    struct forms forms = {{insert_sqlite(t, 1), insert_by_array(t, false)}};
+
+    for (int form = POSTGRES_ONE; form < FORMS; form++)
+        forms.texts[form] = insert_by_value(t, rows_of(form));
+    return forms;
+}
+
 static struct forms updates(const struct table *t, pick_fn *pick)
 {
-    return (struct forms){{update_by_key(t, SQLITE, pick),
-                           counted(update_by_key(t, POSTGRES, pick), POSTGRES),
-                           counted(update_by_key(t, POSTGRES_ONE, pick), POSTGRES_ONE)}};
+    struct forms forms = {{update_by_key(t, SQLITE, pick)}};
+
+    for (int form = POSTGRES; form < FORMS; form++)
+        forms.texts[form] = counted(update_by_key(t, form, pick), form);
+    return forms;
 }
 
 static struct forms removes(const struct table *t)
@@ -405,10 +515,11 @@ static void emit_table(struct buf *out, const struct table *t)
         emit_forms(out, "remove", removes(t));
     }
     emit_forms(out, "read", selects(t, ""));
-    emit_forms(out, "insert",
-               (struct forms){{insert_sqlite(t, 1), insert_postgres(t), insert_one(t)}});
+    emit_forms(out, "insert", inserts(t));
     buf_adds(out, "        .insert_many =\n");
     emit_string(out, insert_sqlite(t, MANY_ROWS));
+    buf_adds(out, ",\n        .insert_plain =\n");
+    emit_string(out, has(t, is_later) ? insert_by_array(t, true) : NULL);
     buf_adds(out, ",\n");
     if (is_log) {
         buf_adds(out, "        .serial =\n");

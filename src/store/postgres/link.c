@@ -28,15 +28,17 @@ static const char *const own_texts[FF_PG_OWN_COUNT] = {
     [FF_PG_ROLLBACK] = "ROLLBACK",
 };
 
-static const char *table_text(int nth, int form)
+static const char *table_text(int nth)
 {
-    const struct ff_sql_table *const table = &ff_sql_tables[nth / FF_PG_VERB_COUNT];
+    const int form = FF_FORM_POSTGRES + nth / (FF_TABLE_COUNT * FF_PG_VERB_COUNT);
+    const struct ff_sql_table *const table =
+        &ff_sql_tables[nth / FF_PG_VERB_COUNT % FF_TABLE_COUNT];
     const char *const texts[FF_PG_VERB_COUNT] = {
-        [FF_PG_LOCK] = table->lock[form],       [FF_PG_WAIT] = table->wait[form],
-        [FF_PG_READ] = table->read[form],       [FF_PG_INSERT] = table->insert[form],
-        [FF_PG_SERIAL] = table->serial,         [FF_PG_UPDATE] = table->update[form],
-        [FF_PG_REWRITE] = table->rewrite[form], [FF_PG_REMOVE] = table->remove[form],
-        [FF_PG_PURGE] = table->purge[form],
+        [FF_PG_LOCK] = table->lock[form],           [FF_PG_WAIT] = table->wait[form],
+        [FF_PG_READ] = table->read[form],           [FF_PG_INSERT] = table->insert[form],
+        [FF_PG_INSERT_PLAIN] = table->insert_plain, [FF_PG_SERIAL] = table->serial,
+        [FF_PG_UPDATE] = table->update[form],       [FF_PG_REWRITE] = table->rewrite[form],
+        [FF_PG_REMOVE] = table->remove[form],       [FF_PG_PURGE] = table->purge[form],
     };
 
     return texts[nth % FF_PG_VERB_COUNT];
@@ -46,10 +48,8 @@ static const char *statement_text(int statement)
 {
     if (statement < FF_PG_FIRST_TABLE)
         return ff_sql_blocks[statement].text[FF_DIALECT_POSTGRES];
-    if (statement < FF_PG_FIRST_ONE)
-        return table_text(statement - FF_PG_FIRST_TABLE, FF_FORM_POSTGRES);
     if (statement < FF_PG_FIRST_OWN)
-        return table_text(statement - FF_PG_FIRST_ONE, FF_FORM_POSTGRES_ONE);
+        return table_text(statement - FF_PG_FIRST_TABLE);
     return own_texts[statement - FF_PG_FIRST_OWN];
 }
 

@@ -19,7 +19,7 @@
 
 /* --- codec.c: values in Postgres' binary formats; pure --- */
 
-#define FF_PG_PARAMS_MAX 64 /* more than the widest table has columns */
+#define FF_PG_PARAMS_MAX 256 /* more than FF_SQL_FEW_ROWS rows of the widest table have columns */
 
 /* The parameters of one statement. The bytes live in the arena until the statement is sent. */
 struct ff_pg_params {
@@ -91,12 +91,13 @@ FF_MUST_CHECK ff_status ff_pg_url_split(struct ff_pg_config *config, const char 
 /* --- link.c: one connection, its prepared statements and its pipeline --- */
 
 /* Statements are numbered: first the blocks, then one per verb and table for many rows, then the
- * same for one row, then our own. */
+ * same for one row, for two, ..., then our own. */
 typedef enum ff_pg_verb {
     FF_PG_LOCK,
     FF_PG_WAIT,
     FF_PG_READ,
     FF_PG_INSERT,
+    FF_PG_INSERT_PLAIN,
     FF_PG_SERIAL,
     FF_PG_UPDATE,
     FF_PG_REWRITE,
@@ -114,7 +115,7 @@ typedef enum ff_pg_own {
 enum {
     FF_PG_FIRST_TABLE = FF_SQL_COUNT,
     FF_PG_FIRST_ONE = FF_PG_FIRST_TABLE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
-    FF_PG_FIRST_OWN = FF_PG_FIRST_ONE + FF_TABLE_COUNT * FF_PG_VERB_COUNT,
+    FF_PG_FIRST_OWN = FF_PG_FIRST_ONE + FF_SQL_FEW_ROWS * FF_TABLE_COUNT * FF_PG_VERB_COUNT,
     FF_PG_STATEMENTS = FF_PG_FIRST_OWN + FF_PG_OWN_COUNT
 };
 

@@ -3,8 +3,8 @@
  * send.c -- what each call says to the server: the statements of its pipeline, in order.
  *
  * Nothing is read here. Keyed statements take one array per column, sorted by key (or one value per
- * column, for one row); tables go by rank, so that all sessions take their locks in the same order.
- * Read first: README.md beside it. Tests: tests/store. */
+ * column and row, for few of them); tables go by rank, so that all sessions take their locks in the
+ * same order. Read first: README.md beside it. Tests: tests/store. */
 #include "postgres-int.h"
 
 #include <stdio.h>
@@ -139,6 +139,11 @@ static bool pick_rest(const struct ff_col *col)
     return col->cls != FF_COL_KEY;
 }
 
+static bool pick_plain(const struct ff_col *col)
+{
+    return pick_rest(col) && !col->is_later;
+}
+
 static bool pick_owner(const struct ff_col *col)
 {
     return !strcmp(col->name, "partition_key") || !strcmp(col->name, "execution_id");
@@ -154,39 +159,88 @@ struct bulk {
     void **befores;          /* of an update: the rows as they were; their stamps come last */
 };
 
-static bool has_form_for_one(ff_pg_verb verb)
+/* How many rows of these the statement can take by their values. */
+static size_t few_rows(ff_pg_verb verb)
 {
-    return verb != FF_PG_SERIAL && verb != FF_PG_PURGE;
+    switch (verb) {
+    case FF_PG_INSERT:
+    case FF_PG_UPDATE:
+    case FF_PG_REWRITE:
+        return FF_SQL_FEW_ROWS;
+    case FF_PG_LOCK:
+    case FF_PG_WAIT:
+    case FF_PG_READ:
+    case FF_PG_REMOVE:
+        return 1;
+    case FF_PG_INSERT_PLAIN:
+    case FF_PG_SERIAL:
+    case FF_PG_PURGE:
+    case FF_PG_VERB_COUNT:
+        break;
+    }
+    return 0;
 }
 
-static void bind_picked(struct ff_pg_params *params, const struct bulk *bulk, pick_fn *pick,
-                        void **rows, bool one)
+/* One array per column picked. */
+static void bind_columns(struct ff_pg_params *params, const struct bulk *bulk, pick_fn *pick,
+                         void **rows)
 {
     const struct ff_table_info *const info = &ff_tables[bulk->table];
 
     for (size_t i = 0; pick && i < info->col_count; i++)
-        if (!pick(&info->cols[i]))
-            continue;
-        else if (one)
-            ff_pg_bind_cell(params, &info->cols[i], rows[0]);
-        else
+        if (pick(&info->cols[i]))
             ff_pg_bind_column(params, &info->cols[i], rows, bulk->count);
 }
 
-/* One statement for many rows: one array per column. For one row: its values. */
+static void bind_cells(struct ff_pg_params *params, const struct bulk *bulk, pick_fn *pick,
+                       const void *row)
+{
+    const struct ff_table_info *const info = &ff_tables[bulk->table];
+
+    for (size_t i = 0; pick && i < info->col_count; i++)
+        if (pick(&info->cols[i]))
+            ff_pg_bind_cell(params, &info->cols[i], row);
+}
+
+static void bind_bulk(struct ff_pg_params *params, const struct bulk *bulk, bool few)
+{
+    if (!few) {
+        bind_columns(params, bulk, bulk->first, bulk->rows);
+        bind_columns(params, bulk, bulk->second, bulk->rows);
+        if (bulk->befores)
+            bind_columns(params, bulk, pick_stamp, bulk->befores);
+        return;
+    }
+    for (size_t i = 0; i < bulk->count; i++) {
+        bind_cells(params, bulk, bulk->first, bulk->rows[i]);
+        bind_cells(params, bulk, bulk->second, bulk->rows[i]);
+        if (bulk->befores)
+            bind_cells(params, bulk, pick_stamp, bulk->befores[i]);
+    }
+}
+
+static bool are_plain(const struct bulk *bulk)
+{
+    bool all = ff_sql_tables[bulk->table].insert_plain != NULL;
+
+    for (size_t i = 0; all && i < bulk->count; i++)
+        all = ff_row_is_plain(bulk->table, bulk->rows[i]);
+    return all;
+}
+
+/* One statement for many rows: one array per column. For a few: their values. */
 static void send_bulk(struct ff_pg_session *s, const struct bulk *bulk)
 {
-    const bool one = bulk->count == 1 && has_form_for_one(bulk->verb);
-    const int statement = (one ? FF_PG_FIRST_ONE : FF_PG_FIRST_TABLE) +
-                          (int)bulk->table * FF_PG_VERB_COUNT + (int)bulk->verb;
+    const bool few = bulk->count <= few_rows(bulk->verb);
+    const int form = few ? (int)bulk->count : 0;
+    const int statement = FF_PG_FIRST_TABLE +
+                          (form * FF_TABLE_COUNT + (int)bulk->table) * FF_PG_VERB_COUNT +
+                          (int)bulk->verb;
     struct ff_pg_params *const params = params_new(s);
 
     if (bulk->count == 0)
         return;
-    bind_picked(params, bulk, bulk->first, bulk->rows, one);
-    bind_picked(params, bulk, bulk->second, bulk->rows, one);
-    if (bulk->befores)
-        bind_picked(params, bulk, pick_stamp, bulk->befores, one);
+    bind_bulk(params, bulk, few);
     for (int i = 0; i < params->count; i++)
         s->sent_bytes += (size_t)params->lengths[i];
     ff_pg_link_send(&s->link, (struct ff_pg_step){bulk->kind, statement, bulk->table, NULL},
@@ -436,6 +490,16 @@ static void send_updates(struct ff_pg_session *s, struct bulk all)
     }
 }
 
+/* All in one statement, so that keys are taken, and events numbered, in their order. */
+static void send_inserts(struct ff_pg_session *s, struct bulk all)
+{
+    if (all.verb == FF_PG_INSERT && all.count > FF_SQL_FEW_ROWS && are_plain(&all)) {
+        all.verb = FF_PG_INSERT_PLAIN;
+        *(all.second ? &all.second : &all.first) = pick_plain;
+    }
+    send_bulk(s, &all);
+}
+
 static void send_changes(struct ff_pg_session *s, ff_table table)
 {
     struct ff_rowset *const rows = s->call->rows;
@@ -448,7 +512,7 @@ static void send_changes(struct ff_pg_session *s, ff_table table)
     bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_INSERT, &bulk.rows);
     bulk.verb = FF_PG_INSERT;
     bulk.second = pick_rest; /* keys lead every table, so this is the order of the columns */
-    send_bulk(s, &bulk);
+    send_inserts(s, bulk);
     bulk.count = ff_rowset_changes(rows, table, FF_CHANGE_UPDATE, &bulk.rows);
     send_updates(s, bulk);
 }
@@ -503,10 +567,10 @@ static void send_events(struct ff_pg_session *s)
     if (s->link.serial)
         bulk.verb = FF_PG_SERIAL;
     if (FF_MUTANT(event_id_before_lock))
-        send_bulk(s, &bulk);
+        send_inserts(s, bulk);
     send_log_lock(s);
     if (!FF_MUTANT(event_id_before_lock))
-        send_bulk(s, &bulk);
+        send_inserts(s, bulk);
 }
 
 /* Rows of a table that are assumed: the block, which takes their keys, fails if one is not so. */
@@ -526,7 +590,7 @@ static void send_proof(struct ff_pg_session *s, ff_table table, int block)
     for (entry = rows->entries[table]; entry; entry = entry->next)
         if (entry->assumed)
             bulk.rows[bulk.count++] = entry->row;
-    bind_picked(params_new(s), &bulk, pick_key, bulk.rows, false);
+    bind_columns(params_new(s), &bulk, pick_key, bulk.rows);
     ff_pg_link_send(&s->link, (struct ff_pg_step){FF_PG_STEP_DONE, block, 0, NULL}, &s->params);
 }
 
