@@ -82,6 +82,7 @@ static uint64_t hash_value(uint64_t hash, const struct ff_value *value)
     case FF_VALUE_I64:
     case FF_VALUE_BLOB:
     case FF_VALUE_UUID:
+    case FF_VALUE_UUIDS: /* no scan of a lane takes any of these */
         break;
     }
     return hash_text(hash, ff_str_null());

@@ -210,6 +210,9 @@ static bool values_equal(const struct ff_value *a, const struct ff_value *b)
             if (!ff_str_eq(a->as.strs[i], b->as.strs[i]))
                 return false;
         return true;
+    case FF_VALUE_UUIDS:
+        return a->count == 0 ||
+               memcmp(a->as.uuids, b->as.uuids, a->count * sizeof *a->as.uuids) == 0;
     }
     return false;
 }
@@ -233,6 +236,10 @@ static void value_copy(struct ff_value *value, struct ff_arena *arena)
         value->as.strs = strs;
         break;
     }
+    case FF_VALUE_UUIDS:
+        value->as.uuids =
+            ff_arena_copy(arena, value->as.uuids, value->count * sizeof *value->as.uuids);
+        break;
     case FF_VALUE_NULL:
     case FF_VALUE_I64:
     case FF_VALUE_UUID:

@@ -17,6 +17,7 @@ typedef enum ff_value_type {
     FF_VALUE_UUID,
     FF_VALUE_I64S, /* arrays, only as parameters */
     FF_VALUE_TEXTS,
+    FF_VALUE_UUIDS,
 } ff_value_type;
 
 struct ff_value {
@@ -28,6 +29,7 @@ struct ff_value {
         struct ff_uuid uuid;
         const int64_t *i64s;
         const struct ff_str *strs;
+        const struct ff_uuid *uuids;
     } as;
 };
 

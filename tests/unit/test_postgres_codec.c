@@ -114,6 +114,35 @@ static void test_codec__empty_array_has_no_dimension(void **state)
     assert_memory_equal(params.values[0], expected, sizeof expected);
 }
 
+static void test_codec__uuids_are_whole_whatever_is_in_them(void **state)
+{
+    static const uint8_t head[] = {0,    0,    0, 1, 0, 0, 0, 0, 0, 0,
+                                   0x0b, 0x86, 0, 0, 0, 2, 0, 0, 0, 1};
+    static const uint8_t none[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0b, 0x86};
+    static const uint8_t len[] = {0, 0, 0, 16};
+    const struct ff_uuid ids[] = {{.b = {[15] = 7}}, {.b = {0}}}; /* zero is no NULL in an array */
+    const struct ff_sql_param as = {"x", FF_VALUE_UUIDS, FF_TYPE_UUID};
+    const struct ff_value values[] = {{.type = FF_VALUE_UUIDS, .count = 2, .as.uuids = ids},
+                                      {.type = FF_VALUE_UUIDS},
+                                      {.type = FF_VALUE_NULL}};
+    struct ff_pg_params params = {.arena = &arena};
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(values); i++) {
+        ff_pg_bind_value(&params, &as, &values[i]);
+        assert_int_equal(params.types[i], 2951);
+    }
+    assert_int_equal(params.lengths[0], sizeof head + 2 * (sizeof len + 16));
+    assert_memory_equal(params.values[0], head, sizeof head);
+    for (size_t i = 0; i < 2; i++) {
+        assert_memory_equal(params.values[0] + 20 + 20 * i, len, sizeof len);
+        assert_memory_equal(params.values[0] + 24 + 20 * i, ids[i].b, 16);
+    }
+    assert_int_equal(params.lengths[1], sizeof none);
+    assert_memory_equal(params.values[1], none, sizeof none);
+    assert_null(params.values[2]);
+}
+
 static void test_codec__value_has_the_declared_width(void **state)
 {
     const struct ff_sql_param as = {"x", FF_VALUE_I64, FF_TYPE_I16};
@@ -304,6 +333,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__a_row_alone_travels_as_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__empty_array_has_no_dimension, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_codec__uuids_are_whole_whatever_is_in_them, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_codec__value_has_the_declared_width, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__numbers_keep_their_sign, setup, teardown),
         cmocka_unit_test_setup_teardown(test_codec__column_of_another_width_is_refused, setup,

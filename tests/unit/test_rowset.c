@@ -230,6 +230,23 @@ static void test_rowset__equal_scans_are_merged(void **state)
     assert_ptr_not_equal(first, ff_rowset_scan(&rows, 4, one, 2, 5));
 }
 
+static void test_rowset__a_scan_keeps_uuids_of_its_own(void **state)
+{
+    struct ff_uuid ids[] = {{.b = {1}}, {.b = {2}}};
+    const struct ff_value two = {.type = FF_VALUE_UUIDS, .count = 2, .as.uuids = ids};
+    const struct ff_value none = {.type = FF_VALUE_UUIDS};
+    struct ff_scan *const first = ff_rowset_scan(&rows, 3, &two, 1, 10);
+    struct ff_scan *const empty = ff_rowset_scan(&rows, 3, &none, 1, 10);
+
+    (void)state;
+    assert_ptr_not_equal(first, empty);
+    assert_ptr_equal(first, ff_rowset_scan(&rows, 3, &two, 1, 5));
+    assert_ptr_equal(empty, ff_rowset_scan(&rows, 3, &none, 1, 5));
+    ids[1].b[15] = 9;
+    assert_int_equal(0, first->params[0].as.uuids[1].b[15]);
+    assert_ptr_not_equal(first, ff_rowset_scan(&rows, 3, &two, 1, 5));
+}
+
 static void test_rowset__an_exhausted_arena_never_hands_out_null(void **state)
 {
     struct ff_arena small;
@@ -308,6 +325,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_rowset__a_row_made_and_deleted_in_one_batch_is_not_saved, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rowset__equal_scans_are_merged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rowset__a_scan_keeps_uuids_of_its_own, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_rowset__an_exhausted_arena_never_hands_out_null, setup,
                                         teardown),
         cmocka_unit_test(test_rowset__one_failed_allocation_leaves_rows_to_write_to),

@@ -205,6 +205,27 @@ static void test_sqlgen__a_block_becomes_both_dialects(void **state)
                          "    size_t kinds_count;\n");
 }
 
+static void test_sqlgen__uuids_are_an_array_of_their_own(void **state)
+{
+    struct tree *tree = *state;
+    static char ids[1 << 14];
+
+    put(tree, "sql/a.sql",
+        "-- name: pick\n-- in: ids:uuid[] others:uuid[]?\n-- out: cells n:i64\n"
+        "-- postgres:\n-- It has arrays.\nSELECT cardinality(:ids) + cardinality(:others);\n"
+        "-- sqlite:\n-- It has bytes.\nSELECT length(:ids) + length(:others);\n");
+    assert_int_equal(0, run(tree));
+    assert_string_equal("", tree->said);
+    assert_made(tree, "\"SELECT cardinality($1::uuid[]) + cardinality($2::uuid[])\"");
+    assert_contains(tree->out, "\"SELECT length(?1) + length(?2)\"");
+    assert_contains(tree->out, "{\"ids\", FF_VALUE_UUIDS, FF_TYPE_UUID}");
+    take(tree, "out/sql_ids.h", ids, sizeof ids);
+    assert_contains(ids, "    const struct ff_uuid *ids;\n    size_t ids_count;\n"
+                         "    const struct ff_uuid *others; /* may be null */\n");
+    assert_contains(ids, ".type = FF_VALUE_UUIDS, .count = in->ids_count, .as.uuids = in->ids}");
+    assert_contains(ids, ".type = in->others ? FF_VALUE_UUIDS : FF_VALUE_NULL");
+}
+
 static void test_sqlgen__an_override_is_for_one_dialect(void **state)
 {
     struct tree *tree = *state;
@@ -352,6 +373,8 @@ static void test_sqlgen__inputs_are_those_used(void **state)
     refused(state, BLOCK "-- in: a:i64\n" CELLS "SELECT 1;\n", "a.sql:1: 'one' declares ':a'");
     refused(state, BLOCK CELLS "SELECT 1\n + :b;\n", "a.sql:4: ':b' is not declared");
     refused(state, BLOCK "-- in: a:i64\n" CELLS "SELECT 1 WHERE 1 {{any:a}};\n", "not an array");
+    refused(state, BLOCK "-- in: a:uuid[]\n" CELLS "SELECT 1 WHERE 1 {{any:a}};\n", "as one blob");
+    refused(state, BLOCK "-- in: a:blob[]\n" CELLS "SELECT :a;\n", "a.sql:2: 'a:blob[]' is not");
     refused(state, BLOCK "-- in: a:i64 a:text\n" CELLS "SELECT :a;\n", "declared twice");
     refused(state, BLOCK "-- in: a:float\n" CELLS "SELECT 1;\n", "a.sql:2: 'a:float' is not");
     refused(state, BLOCK "-- in: a:i64\n" CELLS "SELECT :a;\n-- sqlite:\n-- Why.\nSELECT 1;\n",
@@ -490,6 +513,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_sqlgen__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_block_becomes_both_dialects),
+        TEST(uuids_are_an_array_of_their_own),
         TEST(an_override_is_for_one_dialect),
         TEST(blocks_share_a_fragment_of_ours),
         TEST(states_and_events_come_from_their_lists),

@@ -46,13 +46,11 @@ void emit_string(struct buf *out, const char *text)
 
 static const char *value_type(const struct param *param)
 {
-    if (param->array)
-        return param->type == TEXT ? "FF_VALUE_TEXTS" : "FF_VALUE_I64S";
     switch (param->type) {
     case UUID:
-        return "FF_VALUE_UUID";
+        return param->array ? "FF_VALUE_UUIDS" : "FF_VALUE_UUID";
     case TEXT:
-        return "FF_VALUE_TEXT";
+        return param->array ? "FF_VALUE_TEXTS" : "FF_VALUE_TEXT";
     case BLOB:
         return "FF_VALUE_BLOB";
     case I16:
@@ -60,7 +58,24 @@ static const char *value_type(const struct param *param)
     case I64:
         break;
     }
-    return "FF_VALUE_I64";
+    return param->array ? "FF_VALUE_I64S" : "FF_VALUE_I64";
+}
+
+static const char *c_type(const struct param *param)
+{
+    if (param->type == TEXT || param->type == BLOB)
+        return "struct ff_str";
+    return param->type == UUID ? "struct ff_uuid" : "int64_t";
+}
+
+/* Of the union in a struct ff_value. */
+static const char *union_member(const struct param *param)
+{
+    if (param->type == TEXT || param->type == BLOB)
+        return param->array ? "strs" : "str";
+    if (param->type == UUID)
+        return param->array ? "uuids" : "uuid";
+    return param->array ? "i64s" : "i64";
 }
 
 static const char *width(enum col_type type)
@@ -79,14 +94,10 @@ static void emit_member(struct buf *out, const struct param *param)
     const char *null = param->nullable ? " /* may be null */" : "";
 
     if (param->array)
-        buf_addf(out, "    const %s *%s;%s\n    size_t %s_count;\n",
-                 param->type == TEXT ? "struct ff_str" : "int64_t", param->name, null, param->name);
-    else if (param->type == TEXT || param->type == BLOB)
-        buf_addf(out, "    struct ff_str %s;%s\n", param->name, null);
-    else if (param->type == UUID)
-        buf_addf(out, "    struct ff_uuid %s;%s\n", param->name, null);
+        buf_addf(out, "    const %s *%s;%s\n    size_t %s_count;\n", c_type(param), param->name,
+                 null, param->name);
     else
-        buf_addf(out, "    int64_t %s;%s\n", param->name, null);
+        buf_addf(out, "    %s %s;%s\n", c_type(param), param->name, null);
 }
 
 /* The test that tells a value from null. */
@@ -104,14 +115,6 @@ static void emit_given(struct buf *out, const struct param *param)
 
 static void emit_value(struct buf *out, const struct param *param, size_t index)
 {
-    const char *member = "i64";
-
-    if (param->array)
-        member = param->type == TEXT ? "strs" : "i64s";
-    else if (param->type == TEXT || param->type == BLOB)
-        member = "str";
-    else if (param->type == UUID)
-        member = "uuid";
     buf_addf(out, "    out[%zu] = (struct ff_value){.type = ", index);
     if (param->nullable) {
         emit_given(out, param);
@@ -121,7 +124,7 @@ static void emit_value(struct buf *out, const struct param *param, size_t index)
     }
     if (param->array)
         buf_addf(out, ", .count = in->%s_count", param->name);
-    buf_addf(out, ", .as.%s = in->%s};\n", member, param->name);
+    buf_addf(out, ", .as.%s = in->%s};\n", union_member(param), param->name);
 }
 
 static void emit_wrapper(struct buf *out, const struct block *block)

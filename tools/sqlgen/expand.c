@@ -72,6 +72,9 @@ static void add_any(struct expansion *at, struct arg name)
 
     if (index >= 0 && !at->block->params[index].array)
         complain(at->path, at->token->line, "'%.*s' is not an array", (int)name.len, name.text);
+    if (index >= 0 && at->block->params[index].type == UUID)
+        complain(at->path, at->token->line, "'%.*s' are uuids, which SQLite gets as one blob",
+                 (int)name.len, name.text);
     buf_adds(at->out, at->dialect == SQLITE ? "IN (SELECT value FROM json_each(" : "= ANY(");
     add_param(at, name);
     buf_adds(at->out, at->dialect == SQLITE ? "))" : ")");

@@ -62,7 +62,7 @@ static bool parse_type(const char *text, size_t len, struct param *ret)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strlen(types[i].name) == len && !memcmp(types[i].name, text, len)) {
             ret->type = types[i].type;
-            return !ret->array || ret->type == I64 || ret->type == TEXT;
+            return !ret->array || ret->type == I64 || ret->type == TEXT || ret->type == UUID;
         }
     }
     return false;

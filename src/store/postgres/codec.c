@@ -151,27 +151,34 @@ void ff_pg_bind_cell(struct ff_pg_params *params, const struct ff_col *col, cons
     bind(params, pg_types[col->type].scalar, bytes, piece.len);
 }
 
+static void piece_nth(struct piece *piece, ff_type type, const struct ff_value *value, size_t nth)
+{
+    if (value->type == FF_VALUE_TEXTS) {
+        piece->ptr = value->as.strs[nth].ptr;
+        piece->len = value->as.strs[nth].len;
+    } else if (value->type == FF_VALUE_UUIDS) {
+        piece->ptr = (const char *)value->as.uuids[nth].b;
+        piece->len = sizeof value->as.uuids[nth].b;
+    } else {
+        piece_i64(piece, type, value->as.i64s[nth]);
+    }
+}
+
 static void bind_values(struct ff_pg_params *params, ff_type type, const struct ff_value *value)
 {
-    const bool text = value->type == FF_VALUE_TEXTS;
+    struct piece piece;
     size_t bytes = 0;
     bool has_null = false;
     uint8_t *out;
 
     for (size_t i = 0; i < value->count; i++) {
-        bytes += 4 + (text ? value->as.strs[i].len : pg_types[type].bytes);
-        has_null |= text && !value->as.strs[i].ptr;
+        piece_nth(&piece, type, value, i);
+        bytes += 4 + piece.len;
+        has_null |= !piece.ptr;
     }
     out = array_head(params, type, value->count, has_null, bytes);
     for (size_t i = 0; out && i < value->count; i++) {
-        struct piece piece;
-
-        if (text) {
-            piece.ptr = value->as.strs[i].ptr;
-            piece.len = value->as.strs[i].len;
-        } else {
-            piece_i64(&piece, type, value->as.i64s[i]);
-        }
+        piece_nth(&piece, type, value, i);
         out = array_add(out, &piece);
     }
 }
@@ -207,8 +214,9 @@ void ff_pg_bind_value(struct ff_pg_params *params, const struct ff_sql_param *as
              fits ? value->as.str.ptr : NULL, fits ? value->as.str.len : 0);
         break;
     case FF_VALUE_I64S:
-    case FF_VALUE_TEXTS: {
-        const ff_type type = as->type == FF_VALUE_TEXTS ? FF_TYPE_TEXT : number;
+    case FF_VALUE_TEXTS:
+    case FF_VALUE_UUIDS: {
+        const ff_type type = as->type == FF_VALUE_I64S ? number : as->width;
 
         if (fits)
             bind_values(params, type, value);
@@ -290,6 +298,7 @@ bool ff_pg_decode_cell(ff_value_type type, const char *bytes, int len, struct ff
     case FF_VALUE_NULL:
     case FF_VALUE_I64S:
     case FF_VALUE_TEXTS:
+    case FF_VALUE_UUIDS:
         break;
     }
     return false;

@@ -30,7 +30,7 @@ static int bind_blob(sqlite3_stmt *stmt, int index, const void *ptr, size_t len)
     return sqlite3_bind_blob64(stmt, index, ptr, len, SQLITE_STATIC);
 }
 
-/* Arrays travel as JSON text for json_each(). */
+/* Arrays of numbers and texts travel as JSON text for json_each(). */
 static int bind_array(sqlite3_stmt *stmt, int index, const struct ff_value *value)
 {
     json_t *const array = json_array();
@@ -53,6 +53,15 @@ static int bind_array(sqlite3_stmt *stmt, int index, const struct ff_value *valu
     return rc;
 }
 
+/* JSON has no bytes: uuids travel as one blob, 16 bytes each, for substr(). No uuids are an empty
+ * blob; a null pointer would bind NULL. */
+static int bind_uuids(sqlite3_stmt *stmt, int index, const struct ff_value *value)
+{
+    if (value->count == 0)
+        return sqlite3_bind_zeroblob(stmt, index, 0);
+    return bind_blob(stmt, index, value->as.uuids, value->count * sizeof *value->as.uuids);
+}
+
 int ff_sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *value)
 {
     switch (value->type) {
@@ -69,6 +78,8 @@ int ff_sqlite_bind_value(sqlite3_stmt *stmt, int index, const struct ff_value *v
     case FF_VALUE_I64S:
     case FF_VALUE_TEXTS:
         return bind_array(stmt, index, value);
+    case FF_VALUE_UUIDS:
+        return bind_uuids(stmt, index, value);
     }
     return SQLITE_MISMATCH;
 }
@@ -196,6 +207,7 @@ int ff_sqlite_get_cell(sqlite3_stmt *stmt, int index, ff_value_type type, struct
     case FF_VALUE_NULL:
     case FF_VALUE_I64S:
     case FF_VALUE_TEXTS:
+    case FF_VALUE_UUIDS:
         break;
     }
     return SQLITE_MISMATCH;
