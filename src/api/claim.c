@@ -169,8 +169,12 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
  */
 
 #define UPSTREAM_INLINE_BYTES (64 << 10) /* larger results do not come along */
-#define UPSTREAMS_MAX         FF_FLOW_EDGES_CEILING
-#define TASKS_AT_ONCE         8 /* whose upstreams are read together: each may bring many bytes */
+#define TASKS_AT_ONCE         32         /* whose upstreams are read together: each may have many */
+
+/* Rows of one read: as many as one node may have, and beside them as many as fit the answer. So
+ * whoever is cut off, or comes after, is not in the answer. */
+#define UPSTREAMS_MAX                                                                              \
+    (FF_FLOW_EDGES_CEILING + FF_CLAIM_BYTES_MAX / (int64_t)sizeof(struct ff_upstream))
 
 static void upstream_from(struct ff_arena *arena, int32_t partition, const struct ff_value *cells,
                           struct ff_upstream *upstream)
@@ -215,43 +219,71 @@ static struct ff_read as_read(const struct ff_task_out *task, struct ff_arena *s
     cells[FF_OUT_UPSTREAMS_GENERATION].as.i64 = upstream->generation;
     cells[FF_OUT_UPSTREAMS_DATA].as.str = upstream->result;
     cells[FF_OUT_UPSTREAMS_CONTENT_TYPE].as.str = upstream->result_type;
-    if (upstream->result.ptr)
+    if (upstream->result.ptr) {
         cells[FF_OUT_UPSTREAMS_BYTES].as.i64 = (int64_t)upstream->result.len;
+        cells[FF_OUT_UPSTREAMS_TAKES].as.i64 = (int64_t)upstream->result.len;
+    }
     return (struct ff_read){.row_count = 1, .cells = cells, .col_count = FF_OUT_UPSTREAMS_CELLS};
 }
 
-/* What the nodes among some tasks waited for, in one round trip; one edge may bring a node's input.
- * Reads of others stay empty. The cells live in `scratch`. */
+/* The rows of the `nth` node among those of all; `at` is the first of them. */
+static struct ff_read part_of(const struct ff_read *all, int64_t nth, size_t at)
+{
+    struct ff_read part = {.col_count = all->col_count};
+
+    if (at < all->row_count)
+        part.cells = all->cells + at * all->col_count;
+    while (at < all->row_count &&
+           all->cells[at * all->col_count + FF_OUT_UPSTREAMS_NTH].as.i64 == nth) {
+        part.row_count++;
+        at++;
+    }
+    return part;
+}
+
+/* What the nodes among some tasks waited for, in one statement; one edge may bring a node's input.
+ * Reads of others stay empty. The cells live in `scratch`: results of as many bytes as an answer
+ * may have, and those of the first node. */
 static ff_status read_upstreams(struct ff_client *client, const struct ff_task_out *tasks,
                                 size_t count, struct ff_arena *scratch,
                                 struct ff_read reads[TASKS_AT_ONCE], struct ff_error *reterr)
 {
-    struct ff_value values[TASKS_AT_ONCE][FF_SQL_UPSTREAMS_PARAMS];
-    struct ff_read asked[TASKS_AT_ONCE];
-    size_t nodes = 0;
+    int64_t partitions[TASKS_AT_ONCE];
+    struct ff_uuid ids[TASKS_AT_ONCE];
+    struct ff_value values[FF_SQL_UPSTREAMS_PARAMS];
+    struct ff_read all = {0};
+    size_t nodes = 0, row = 0;
+    int64_t nth = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct ff_in_upstreams in = {.partition_key = tasks[i].id.partition,
-                                           .downstream_id = tasks[i].id.uuid,
-                                           .inline_bytes = UPSTREAM_INLINE_BYTES,
-                                           .room = FF_CLAIM_BYTES_MAX,
-                                           .limit = UPSTREAMS_MAX};
-
         if (!is_to_be_read(&tasks[i]))
             continue;
-        ff_in_upstreams_values(&in, values[nodes]);
-        asked[nodes] = (struct ff_read){.block = FF_SQL_UPSTREAMS,
-                                        .params = values[nodes],
-                                        .param_count = FF_SQL_UPSTREAMS_PARAMS};
-        nodes++;
+        partitions[nodes] = tasks[i].id.partition;
+        ids[nodes++] = tasks[i].id.uuid;
     }
-    FF_TRY(ff_api_read_together(client, scratch, asked, nodes, reterr));
-    nodes = 0;
-    for (size_t i = 0; i < count; i++)
-        reads[i] = is_to_be_read(&tasks[i]) ? asked[nodes++] : as_read(&tasks[i], scratch);
+    ff_in_upstreams_values(&(struct ff_in_upstreams){.partition_keys = partitions,
+                                                     .partition_keys_count = nodes,
+                                                     .downstream_ids = ids,
+                                                     .downstream_ids_count = nodes,
+                                                     .inline_bytes = UPSTREAM_INLINE_BYTES,
+                                                     .room = FF_CLAIM_BYTES_MAX,
+                                                     .limit = UPSTREAMS_MAX},
+                           values);
+    if (nodes > 0)
+        FF_TRY(ff_api_read(client, scratch, FF_SQL_UPSTREAMS, values, FF_SQL_UPSTREAMS_PARAMS, &all,
+                           reterr));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_to_be_read(&tasks[i])) {
+            reads[i] = as_read(&tasks[i], scratch);
+            continue;
+        }
+        reads[i] = part_of(&all, ++nth, row);
+        row += reads[i].row_count;
+    }
     return ff_arena_check(scratch, reterr);
 }
 
+/* Results that were left out count as well: their tasks do not fit. */
 static size_t upstreams_bytes(const struct ff_read *read)
 {
     size_t bytes = read->row_count * sizeof(struct ff_upstream);
@@ -259,7 +291,9 @@ static size_t upstreams_bytes(const struct ff_read *read)
     for (size_t i = 0; i < read->row_count; i++) {
         const struct ff_value *const cells = read->cells + i * read->col_count;
 
-        bytes += cells[FF_OUT_UPSTREAMS_NODE].as.str.len + cells[FF_OUT_UPSTREAMS_DATA].as.str.len;
+        bytes += cells[FF_OUT_UPSTREAMS_NODE].as.str.len;
+        if (cells[FF_OUT_UPSTREAMS_TAKES].as.i64 != FF_NULL64)
+            bytes += (size_t)cells[FF_OUT_UPSTREAMS_TAKES].as.i64;
     }
     return bytes;
 }

@@ -246,3 +246,144 @@ FF_CONFORMANCE(flow_results, members_and_others_of_one_claim_are_told_apart)
     }
     EXPECT_INT(t, FLOWS, (int64_t)members_seen);
 }
+
+/* ---- many nodes in one claim ------------------------------------------------------------------
+ */
+
+enum { MIXED = 9, MIXED_TASKS = 4 * MIXED + 4 };
+
+/* "two" is too large to come along, but as the input of "u2". Waits for the ends to be passed on.
+ */
+static void given_mixed(struct test *t, struct flow flows[MIXED])
+{
+    const struct ff_str large = json_of(t, INLINE_BYTES + 1, 'x');
+    struct ff_tasks tasks;
+
+    for (size_t i = 0; i < MIXED; i++)
+        flows[i] =
+            given_flow(t, "one two three u1 u2 u3 | one>u1 one>u2 two>u2= one>u3 two>u3 three>u3");
+    tasks = when_claimed_up_to(t, 3 * MIXED);
+    EXPECT_INT(t, 3 * MIXED, (int64_t)tasks.count);
+    for (size_t i = 0; i < tasks.count; i++) {
+        const struct ff_tasks one = {.items = &tasks.items[i], .count = 1};
+        const struct ff_str small = {numbered(t, "1", index_of(flows, one.items)), 6};
+
+        when_all_completed(t, &one, strcmp(one.items->node, "two") == 0 ? large : small);
+    }
+    for (size_t i = 0; i < MIXED; i++)
+        WAIT_FLOW(t, &flows[i],
+                  "running one:completed three:completed two:completed u1:waiting u2:waiting "
+                  "u3:waiting");
+}
+
+static void expect_upstream(struct test *t, const struct ff_task *task, size_t at, const char *node,
+                            const char *result)
+{
+    const struct ff_upstream *const upstream = &task->upstream[at];
+
+    EXPECT_TEXT(t, node, upstream->node);
+    EXPECT_TEXT(t, "success", upstream->outcome);
+    EXPECT_INT(t, 0, upstream->generation);
+    EXPECT(t, upstream->result_elsewhere == !result);
+    if (result)
+        EXPECT_BYTES(t, result, strlen(result), upstream->result);
+    else
+        EXPECT(t, upstream->result.ptr == NULL);
+}
+
+static void expect_mixed(struct test *t, const struct flow *flows, const struct ff_task *task)
+{
+    const char *const small = numbered(t, "1", index_of(flows, task));
+    const int64_t upstreams = task->node[1] - '0';
+
+    EXPECT_INT(t, upstreams, (int64_t)task->upstream_count);
+    expect_upstream(t, task, 0, "one", small);
+    EXPECT(t, upstreams == 2 || task->input.len < INLINE_BYTES);
+    if (upstreams == 2) {
+        EXPECT_TEXT(t, "two", task->upstream[1].node);
+        EXPECT(t, !task->upstream[1].result_elsewhere);
+        EXPECT_INT(t, INLINE_BYTES + 1, (int64_t)task->upstream[1].result.len);
+        EXPECT_INT(t, INLINE_BYTES + 1, (int64_t)task->input.len);
+        EXPECT_INT(t, 'x', task->input.ptr[INLINE_BYTES - 1]);
+    } else if (upstreams == 3) {
+        expect_upstream(t, task, 1, "three", small);
+        expect_upstream(t, task, 2, "two", NULL);
+    }
+}
+
+/* More nodes than are asked about at once, of many flows and so of many partitions: with no, one
+ * and several upstreams, results that come along, are elsewhere or are the input. */
+FF_CONFORMANCE(flow_results, each_of_many_nodes_is_told_of_its_own_upstreams)
+{
+    struct flow flows[MIXED];
+    size_t with_upstreams = 0, without = 0;
+    struct ff_tasks tasks;
+
+    given_mixed(t, flows);
+    for (size_t i = 0; i < MIXED; i++)
+        (void)given_flow(t, "alone | ");
+    for (size_t i = 0; i < MIXED_TASKS - 4 * MIXED; i++)
+        (void)given_submitted(t);
+    tasks = when_claimed_up_to(t, 256);
+    EXPECT_INT(t, MIXED_TASKS, (int64_t)tasks.count);
+    for (size_t i = 0; i < tasks.count; i++) {
+        const struct ff_task *const task = &tasks.items[i];
+
+        if (task->node && task->node[0] == 'u') {
+            expect_mixed(t, flows, task);
+            with_upstreams++;
+        } else {
+            EXPECT_INT(t, 0, (int64_t)task->upstream_count);
+            without++;
+        }
+    }
+    EXPECT_INT(t, 3 * MIXED, (int64_t)with_upstreams);
+    EXPECT_INT(t, MIXED_TASKS - 3 * MIXED, (int64_t)without);
+}
+
+/* A graph of `width` nodes, all of which each of `joins` others waits for. */
+static struct ff_flow_request *lattice(struct test *t, size_t width, size_t joins)
+{
+    struct ff_flow_request *const r = fan(t, "z0 | ", width, false, width);
+    struct ff_flow_node *const nodes = keep(t, (width + joins) * sizeof *nodes);
+    struct ff_flow_edge *const edges = keep(t, width * joins * sizeof *edges);
+
+    memcpy(nodes, r->nodes, r->node_count * sizeof *nodes);
+    for (size_t i = 0; i < joins; i++) {
+        struct ff_flow_node *const join = i ? &nodes[width + i] : &nodes[0];
+
+        *join = nodes[0];
+        join->name = numbered(t, "z", i);
+        for (size_t k = 0; k < width; k++)
+            edges[i * width + k] =
+                (struct ff_flow_edge){.from = nodes[1 + k].name, .to = join->name};
+    }
+    r->nodes = nodes;
+    r->node_count = width + joins;
+    r->edges = edges;
+    r->edge_count = width * joins;
+    return r;
+}
+
+/* Two fit an answer and the third does not, though each does by itself: it is whole when it comes.
+ */
+FF_CONFORMANCE_SLOW(flow_results, nodes_whose_results_do_not_fit_together_come_one_after_another)
+{
+    enum { WIDTH = 60, JOINS = 3 };
+    const struct flow flow = given_fan(t, lattice(t, WIDTH, JOINS));
+    struct ff_tasks tasks;
+
+    when_completed_all(t, WIDTH, json_of(t, INLINE_BYTES, 'y'));
+    WAIT_UNTIL(t, members(t, &flow, "waiting") == JOINS);
+    for (size_t done = 0; done < JOINS; done += tasks.count) {
+        tasks = when_claimed_up_to(t, 256);
+        EXPECT_INT(t, done ? 1 : 2, (int64_t)tasks.count);
+        for (size_t i = 0; i < tasks.count; i++) {
+            EXPECT_INT(t, WIDTH, (int64_t)tasks.items[i].upstream_count);
+            for (size_t k = 0; k < WIDTH; k++)
+                EXPECT_INT(t, INLINE_BYTES, (int64_t)tasks.items[i].upstream[k].result.len);
+        }
+        when_all_completed(t, &tasks, (struct ff_str){"1", 1});
+    }
+    WAIT_UNTIL(t, strcmp(look_flow(t, &flow)->state, "completed") == 0);
+}

@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include "base/macros.h"
+#include "model/codes.h"
 #include "store/sql.h"
 #include "support/sqlite_fixture.h"
 
@@ -251,6 +252,57 @@ static void test_sqlite__reads_give_rows_or_cells(void **state)
     assert_int_equal(FF_INTERNAL, ff_session_read(f->session, &get, 1000, &f->error));
 }
 
+static struct ff_read when_asked_for_upstreams(struct fx *f, const int64_t *partitions,
+                                               const struct ff_uuid *ids, size_t count)
+{
+    const struct ff_in_upstreams in = {.partition_keys = partitions,
+                                       .partition_keys_count = count,
+                                       .downstream_ids = ids,
+                                       .downstream_ids_count = count,
+                                       .inline_bytes = 100,
+                                       .room = 100,
+                                       .limit = 100};
+    struct ff_value params[FF_SQL_UPSTREAMS_PARAMS];
+    struct ff_read read = {.block = FF_SQL_UPSTREAMS,
+                           .params = params,
+                           .param_count = FF_SQL_UPSTREAMS_PARAMS,
+                           .arena = &f->arena};
+
+    ff_in_upstreams_values(&in, params);
+    assert_int_equal(FF_OK, ff_session_read(f->session, &read, 1000, &f->error));
+    read.params = NULL;
+    return read;
+}
+
+/* Bytes of zero are no end of them, a uuid counts in its own partition only, and none are none. */
+static void test_sqlite__uuids_are_looked_for_one_by_one(void **state)
+{
+    const struct ff_edge key = {
+        .partition_key = 7, .execution_id = fx_uuid_of(1), .downstream_id = fx_uuid_of(2)};
+    const int64_t partitions[] = {7, 8, 7};
+    const struct ff_uuid ids[] = {fx_uuid_of(3), fx_uuid_of(2), fx_uuid_of(2)};
+    struct fx *const f = *state;
+    struct ff_edge *edge;
+    struct ff_read read;
+
+    fx_begin_changes(f);
+    fx_insert_execution(f, 1, 0)->node = FF_STR("above");
+    edge = ff_rowset_insert(&f->rows, FF_TABLE_EDGE, &key);
+    edge->flow_id = fx_uuid_of(9);
+    edge->pass = FF_PASS_UPSTREAM;
+    edge->outcome = FF_EDGE_UNRESOLVED;
+    edge->resolved_generation = FF_NULL32;
+    fx_run_ok(f, FF_CALL_SAVE);
+    fx_new_batch(f);
+    read = when_asked_for_upstreams(f, partitions, ids, 3);
+    assert_int_equal(1, read.row_count);
+    assert_int_equal(3, read.cells[FF_OUT_UPSTREAMS_NTH].as.i64);
+    ASSERT_STR("above", read.cells[FF_OUT_UPSTREAMS_NODE].as.str);
+    assert_true(read.cells[FF_OUT_UPSTREAMS_TAKES].as.i64 == FF_NULL64);
+    assert_int_equal(0, when_asked_for_upstreams(f, partitions, ids, 0).row_count);
+    assert_int_equal(0, when_asked_for_upstreams(f, NULL, NULL, 0).row_count);
+}
+
 static void test_sqlite__every_text_can_be_prepared(void **state)
 {
     struct fx *const f = *state;
@@ -452,6 +504,7 @@ int main(void)
         ON(fx_setup_file, test_sqlite__what_was_peeked_is_read_again_under_the_lock),
         ON(fx_setup_memory, test_sqlite__what_was_peeked_is_read_again_under_the_lock),
         ON(fx_setup_memory, test_sqlite__reads_give_rows_or_cells),
+        ON(fx_setup_memory, test_sqlite__uuids_are_looked_for_one_by_one),
         ON(fx_setup_memory, test_sqlite__every_text_can_be_prepared),
         ON(fx_setup_file, test_sqlite__no_read_goes_through_a_whole_partition),
         ON(fx_setup_file, test_sqlite__a_duplicate_is_a_rerun),

@@ -49,7 +49,9 @@ SELECT {{edge.columns:y}}
 -- in:   partition_key:i16 execution_id:uuid limit:i64
 -- out:  row:edge
 -- note: Edges of an execution to nodes that still wait for it: their join is open and they have not
---       ended. About `+ 0`: see `upstreams`.
+--       ended. `+ 0`, here and below, keeps Postgres from looking for rows by their partition
+--       alone, as it likes to while tables are small: it goes on so until the next ANALYZE, and
+--       walks through all executions for each edge.
 SELECT {{edge.columns:x}}
   FROM ff_edge x
   JOIN ff_edge_group g
@@ -273,35 +275,82 @@ SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total
  ORDER BY e.node;
 
 -- name: upstreams
--- in:   partition_key:i16 downstream_id:uuid inline_bytes:i64 room:i64 limit:i64
--- out:  cells execution_id:uuid node:text pass:i64 outcome:i64
--- out:  cells bytes:i64 data:blob content_type:text generation:i64
--- note: What a node waited for, with the results that are small enough, as far as all of them
---       together fit `room`; and the one that is to be its input. `bytes` is null when there is no
---       result. Data is fetched last: sums are made of lengths alone. `+ 0` keeps Postgres from
---       looking for upstreams by their partition alone, as it likes to while tables are small: it
---       goes on so until the next ANALYZE, and walked through all executions for each of a fan.
-SELECT u.execution_id, u.node, u.pass, u.outcome, u.bytes,
-       CASE WHEN u.pass = {{code:PASS_INPUT}} OR (u.bytes <= :inline_bytes AND u.so_far <= :room)
+-- in:   partition_keys:i64[] downstream_ids:uuid[] inline_bytes:i64 room:i64 limit:i64
+-- out:  cells nth:i64 execution_id:uuid node:text pass:i64 outcome:i64
+-- out:  cells bytes:i64 takes:i64 data:blob content_type:text generation:i64
+-- note: What nodes waited for, node by node as they were asked for (`nth` counts from 1), with the
+--       results that are small enough, as far as all those of a node together fit `room`; and the
+--       one that is to be its input. `bytes` is null when there is no result, `takes` when it does
+--       not come along. Nodes behind the first whose results do not fit `room` together with those
+--       before get none: whoever asks leaves them out, as `takes` says. Sums are made of lengths.
+-- postgres:
+-- OFFSET 0 makes each lookup one of its own, by its whole key: to join them Postgres goes through
+-- tables that are small, and goes on so until the next ANALYZE. The SELECT around an array hides
+-- its length: one plan fits all, left to itself Postgres makes a new one for each short array. What
+-- is large is kept apart from its row, so that data may pass through the sort.
+SELECT u.nth, u.execution_id, u.node, u.pass, u.outcome, u.bytes, u.takes,
+       CASE WHEN u.takes IS NOT NULL
+             AND (u.nth = 1 OR sum(u.takes) OVER (ORDER BY u.nth) <= :room) THEN u.data END AS data,
+       u.content_type, u.resolved_generation AS generation
+  FROM (SELECT n.nth, x.execution_id, e.node, x.pass, x.outcome, x.resolved_generation,
+               length(p.data) AS bytes, p.data, p.content_type,
+               CASE WHEN x.pass = {{code:PASS_INPUT}}
+                      OR (length(p.data) <= :inline_bytes
+                          AND sum(CASE WHEN length(p.data) <= :inline_bytes
+                                        AND x.pass <> {{code:PASS_INPUT}}
+                                       THEN length(p.data) ELSE 0 END)
+                              OVER (PARTITION BY n.nth ORDER BY e.node) <= :room)
+                    THEN length(p.data) END AS takes
+          FROM unnest((SELECT :partition_keys), (SELECT :downstream_ids)) WITH ORDINALITY
+               AS n (partition_key, id, nth)
+         CROSS JOIN LATERAL (
+               SELECT y.execution_id, y.pass, y.outcome, y.resolved_generation
+                 FROM ff_edge y
+                WHERE y.partition_key = n.partition_key AND y.downstream_id = n.id OFFSET 0) x
+         CROSS JOIN LATERAL (
+               SELECT y.node
+                 FROM ff_execution y
+                WHERE y.partition_key = n.partition_key AND y.execution_id = x.execution_id
+               OFFSET 0) e
+          LEFT JOIN LATERAL (
+               SELECT y.data, y.content_type
+                 FROM ff_payload y
+                WHERE y.partition_key = n.partition_key AND y.execution_id = x.execution_id
+                  AND y.kind = {{code:PAYLOAD_RESULT}} AND y.generation = x.resolved_generation
+                  AND x.outcome = {{code:EDGE_SUCCESS}} OFFSET 0) p ON true) u
+ ORDER BY u.nth, u.node
+ LIMIT :limit;
+-- sqlite:
+-- It has no LATERAL: CROSS JOIN makes it begin with the nodes. Data is fetched last.
+SELECT u.nth, u.execution_id, u.node, u.pass, u.outcome, u.bytes, u.takes,
+       CASE WHEN u.takes IS NOT NULL
+             AND (u.nth = 1 OR sum(u.takes) OVER (ORDER BY u.nth) <= :room)
             THEN (SELECT p.data
                     FROM ff_payload p
-                   WHERE p.partition_key = :partition_key AND p.execution_id = u.execution_id
+                   WHERE p.partition_key = u.partition_key AND p.execution_id = u.execution_id
                      AND p.kind = {{code:PAYLOAD_RESULT}}
                      AND p.generation = u.resolved_generation) END AS data,
        u.content_type, u.resolved_generation AS generation
-  FROM (SELECT x.execution_id, e.node, x.pass, x.outcome, x.resolved_generation,
-               length(p.data) AS bytes, p.content_type,
-               sum(CASE WHEN length(p.data) <= :inline_bytes AND x.pass <> {{code:PASS_INPUT}}
-                        THEN length(p.data) ELSE 0 END) OVER (ORDER BY e.node) AS so_far
-          FROM ff_edge x {{by_index:ff_edge_downstream}}
-          JOIN ff_execution e
-            ON e.partition_key = x.partition_key + 0 AND e.execution_id = x.execution_id
+  FROM (SELECT n.key + 1 AS nth, x.partition_key, x.execution_id, e.node, x.pass, x.outcome,
+               x.resolved_generation, length(p.data) AS bytes, p.content_type,
+               CASE WHEN x.pass = {{code:PASS_INPUT}}
+                      OR (length(p.data) <= :inline_bytes
+                          AND sum(CASE WHEN length(p.data) <= :inline_bytes
+                                        AND x.pass <> {{code:PASS_INPUT}}
+                                       THEN length(p.data) ELSE 0 END)
+                              OVER (PARTITION BY n.key ORDER BY e.node) <= :room)
+                    THEN length(p.data) END AS takes
+          FROM json_each(:partition_keys) n
+         CROSS JOIN ff_edge x {{by_index:ff_edge_downstream}}
+            ON x.partition_key = n.value
+           AND x.downstream_id = substr(:downstream_ids, 16 * n.key + 1, 16)
+         CROSS JOIN ff_execution e
+            ON e.partition_key = x.partition_key AND e.execution_id = x.execution_id
           LEFT JOIN ff_payload p
-            ON p.partition_key = x.partition_key + 0 AND p.execution_id = x.execution_id
+            ON p.partition_key = x.partition_key AND p.execution_id = x.execution_id
            AND p.kind = {{code:PAYLOAD_RESULT}} AND p.generation = x.resolved_generation
-           AND x.outcome = {{code:EDGE_SUCCESS}}
-         WHERE x.partition_key = :partition_key AND x.downstream_id = :downstream_id) u
- ORDER BY u.node
+           AND x.outcome = {{code:EDGE_SUCCESS}}) u
+ ORDER BY u.nth, u.node
  LIMIT :limit;
 
 -- name: upstreams_with
