@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "model/codes.h"
+#include "model/lease.h"
 #include "model/rowset.h"
 #include "model/states.h"
 #include "store/sql.h"
@@ -105,21 +106,22 @@ static ff_status info_more(struct ff_client *client, struct ff_arena *arena,
                                        .execution_id = row->execution_id,
                                        .lease_epoch = row->last_epoch};
     const struct ff_capset capset = {.capset_id = row->capset_id};
+    const bool may_have_failed = row->last_epoch && row->state != FF_STATE_SUCCESS;
     struct ff_rowset rows;
 
-    if (!row->capset_id && !row->last_epoch)
+    if (!row->capset_id && !may_have_failed)
         return FF_OK;
     ff_rowset_init(&rows, arena);
     if (row->capset_id)
         (void)ff_rowset_want(&rows, FF_TABLE_CAPSET, &capset, FF_WANT_READ);
-    if (row->last_epoch)
+    if (may_have_failed)
         (void)ff_rowset_want(&rows, FF_TABLE_ATTEMPT, &attempt, FF_WANT_READ);
     FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
 
     const struct ff_capset *const tokens =
         row->capset_id ? found(&rows, FF_TABLE_CAPSET, &capset) : NULL;
     const struct ff_attempt *const last =
-        row->last_epoch ? found(&rows, FF_TABLE_ATTEMPT, &attempt) : NULL;
+        may_have_failed ? found(&rows, FF_TABLE_ATTEMPT, &attempt) : NULL;
     if (tokens)
         ff_info_capabilities(arena, tokens->tokens, info);
     if (last && is_failure(last, row)) {
@@ -281,6 +283,28 @@ static void attempt_live(struct ff_arena *arena, const struct ff_execution *row,
     (void)ff_uuid_format(row->lease_id, out->lease_id);
 }
 
+/* The attempt that only the execution's row tells of: the live one, or the one that completed it.
+ * Between the two reads it may have got a row of its own; that is no earlier than its epoch then.
+ * False: there is none, or `last` of the others is it or a later one. */
+static bool attempt_on_row(struct ff_arena *arena, const struct ff_execution *row,
+                           const struct ff_attempt *last, struct ff_attempt_info *out)
+{
+    const bool is_live = ff_state_is_leased(row->state) && !ff_uuid_is_zero(row->lease_id);
+    const bool is_kept = ff_attempt_is_kept(row);
+    const int64_t epoch = is_kept ? row->last_epoch : row->lease_epoch;
+    struct ff_attempt kept = {.head = {.table = FF_TABLE_ATTEMPT}};
+
+    if ((!is_live && !is_kept) || (last && last->lease_epoch >= epoch))
+        return false;
+    if (is_kept) {
+        ff_attempt_kept(row, &kept);
+        attempt_ended(arena, &kept, out);
+    } else {
+        attempt_live(arena, row, out);
+    }
+    return true;
+}
+
 ff_status ff_local_attempts(struct ff_client *client, const char *execution_id,
                             struct ff_attempt_list *ret, struct ff_error *reterr)
 {
@@ -302,19 +326,15 @@ ff_status ff_local_attempts(struct ff_client *client, const char *execution_id,
     ff_in_execution_attempts_values(&in, values);
     FF_TRY(ff_api_read(client, &memory->arena, FF_SQL_EXECUTION_ATTEMPTS, values,
                        FF_SQL_EXECUTION_ATTEMPTS_PARAMS, &read, reterr));
-    /* The lease may have ended between the two reads: then its row is among the ended ones. */
     const struct ff_attempt *const last = read.row_count ? read.rows[read.row_count - 1] : NULL;
-    const bool is_live = ff_state_is_leased(row->state) && !ff_uuid_is_zero(row->lease_id) &&
-                         (!last || last->lease_epoch < row->lease_epoch);
     struct ff_attempt_info *const items =
         ff_arena_array(&memory->arena, read.row_count + 1, sizeof *items);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
     for (size_t i = 0; i < read.row_count; i++)
         attempt_ended(&memory->arena, read.rows[i], &items[i]);
-    if (is_live)
-        attempt_live(&memory->arena, row, &items[read.row_count]);
+    const bool one_more = attempt_on_row(&memory->arena, row, last, &items[read.row_count]);
     FF_TRY(ff_arena_check(&memory->arena, reterr));
-    *ret = (struct ff_attempt_list){.count = read.row_count + is_live, .items = items};
+    *ret = (struct ff_attempt_list){.count = read.row_count + one_more, .items = items};
     ret->memory = FF_STEAL(memory);
     return FF_OK;
 }

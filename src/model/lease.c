@@ -145,7 +145,9 @@ void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
                     const struct ff_ending *how, int64_t at_ms)
 {
     assert(ff_state_is_leased(execution->state));
-    fill_attempt(execution, attempt, how, at_ms);
+    assert((attempt == NULL) == (how->end == FF_END_COMPLETED));
+    if (attempt)
+        fill_attempt(execution, attempt, how, at_ms);
     if (how->same_attempt)
         execution->attempt_spent_ms = ff_max_i64(
             ff_add_i64_clamped(execution->attempt_spent_ms, spent_ms(execution, at_ms)), 0);
@@ -158,11 +160,41 @@ void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
     execution->last_retry_at_ms = how->retry_at_ms;
     execution->lease_id = (struct ff_uuid){.b = {0}};
     execution->lease_ttl_ms = FF_NULL64;
-    execution->lease_acquired_at_ms = FF_NULL64;
     execution->lease_renewed_at_ms = FF_NULL64;
     execution->lease_expires_at_ms = FF_NULL64;
-    execution->worker_id = ff_str_null();
-    execution->worker_instance_id = ff_str_null();
+    if (attempt)
+        ff_attempt_forget(execution);
     if (!how->owner_follows && !FF_MUTANT(epoch_stays_when_nobody_owns))
         execution->lease_epoch++;
+}
+
+bool ff_attempt_is_kept(const struct ff_execution *execution)
+{
+    return execution->state == FF_STATE_SUCCESS && execution->lease_acquired_at_ms != FF_NULL64 &&
+           !ff_str_is_null(execution->worker_id) && !ff_str_is_null(execution->worker_instance_id);
+}
+
+void ff_attempt_kept(const struct ff_execution *execution, struct ff_attempt *attempt)
+{
+    attempt->partition_key = execution->partition_key;
+    attempt->execution_id = execution->execution_id;
+    attempt->lease_epoch = execution->last_epoch;
+    attempt->generation = execution->generation;
+    attempt->attempt_index = execution->attempt_index;
+    attempt->attempt_type = execution->attempt_type;
+    attempt->outcome = execution->last_end;
+    attempt->lease_id = execution->last_lease_id;
+    attempt->worker_id = execution->worker_id;
+    attempt->worker_instance_id = execution->worker_instance_id;
+    attempt->started_at_ms = execution->lease_acquired_at_ms;
+    attempt->ended_at_ms = execution->finished_at_ms;
+    attempt->failure_class = FF_NULL32;
+    attempt->failure_message = ff_str_null();
+}
+
+void ff_attempt_forget(struct ff_execution *execution)
+{
+    execution->lease_acquired_at_ms = FF_NULL64;
+    execution->worker_id = ff_str_null();
+    execution->worker_instance_id = ff_str_null();
 }

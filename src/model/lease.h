@@ -55,8 +55,19 @@ ff_state ff_lease_last_state(const struct ff_execution *execution);
 bool ff_lease_revive(struct ff_execution *execution, int64_t now_ms);
 
 /* Ends the tenancy on the row: fills in `attempt` (its key excepted), remembers it as the last one,
- * clears the live lease, raises the epoch unless the next owner does, counts the time spent. */
+ * clears the live lease, raises the epoch unless the next owner does, counts the time spent.
+ * `attempt` is NULL for a completion and for nothing else: the row itself keeps that one. */
 void ff_lease_close(struct ff_execution *execution, struct ff_attempt *attempt,
                     const struct ff_ending *how, int64_t at_ms);
+
+/* The attempt that completed an execution gets no row in ff_attempt: who it was and when it began
+ * stays where the lease had it, and the last tenancy tells the rest. When a new generation begins
+ * it moves to the table. A row that was completed by a version that did not know this keeps
+ * nothing, and its attempt is in the table: never in both. */
+bool ff_attempt_is_kept(const struct ff_execution *execution);
+/* That attempt as a row of ff_attempt, its key included. */
+void ff_attempt_kept(const struct ff_execution *execution, struct ff_attempt *attempt);
+/* The row keeps it no longer. */
+void ff_attempt_forget(struct ff_execution *execution);
 
 #endif

@@ -74,13 +74,22 @@ struct ff_event *ff_lease_event(struct ff_work *work, const struct ff_execution 
     return event;
 }
 
-const struct ff_attempt *ff_lease_end(struct ff_work *work, struct ff_execution *execution,
-                                      const struct ff_ending *how)
+static struct ff_attempt *insert_attempt(struct ff_work *work, const struct ff_execution *execution,
+                                         int64_t epoch)
 {
     const struct ff_attempt key = {.partition_key = execution->partition_key,
                                    .execution_id = execution->execution_id,
-                                   .lease_epoch = execution->lease_epoch};
-    struct ff_attempt *const attempt = ff_work_insert_new(work, FF_TABLE_ATTEMPT, &key);
+                                   .lease_epoch = epoch};
+
+    return ff_work_insert_new(work, FF_TABLE_ATTEMPT, &key);
+}
+
+const struct ff_attempt *ff_lease_end(struct ff_work *work, struct ff_execution *execution,
+                                      const struct ff_ending *how)
+{
+    struct ff_attempt *const attempt =
+        how->end == FF_END_COMPLETED ? NULL
+                                     : insert_attempt(work, execution, execution->lease_epoch);
 
     ff_work_edit(work, execution);
     execution->changed_at_ms =
@@ -212,10 +221,21 @@ static int64_t next_deadline(const struct ff_work *work, const struct ff_executi
     return execution->deadline_at_ms > work->now_ms ? execution->deadline_at_ms : FF_NULL64;
 }
 
+/* The attempt that completed it goes to the others: its row is needed for the next one. */
+static void part_with_attempt(struct ff_work *work, struct ff_execution *execution)
+{
+    if (!ff_attempt_is_kept(execution))
+        return;
+    if (!FF_MUTANT(replay_loses_attempt))
+        ff_attempt_kept(execution, insert_attempt(work, execution, execution->last_epoch));
+    ff_attempt_forget(execution);
+}
+
 void ff_execution_next_generation(struct ff_work *work, struct ff_execution *execution)
 {
     assert(ff_state_is_terminal(execution->state));
     ff_work_edit(work, execution);
+    part_with_attempt(work, execution);
     if (execution->state != FF_STATE_SKIPPED)
         execution->delay_until_ms = FF_NULL64;
     execution->generation++;

@@ -22,7 +22,8 @@ void ff_execution_touch(struct ff_work *work, struct ff_execution *execution);
 void ff_execution_move(struct ff_work *work, struct ff_execution *execution, ff_state to);
 
 /* Ends the tenancy: attempt row, last-tenancy columns, epoch. Returns the attempt row, which keeps
- * what the row forgets. Follow with a move. */
+ * what the row forgets; NULL after a completion, of which the row forgets nothing. Follow with a
+ * move. */
 const struct ff_attempt *ff_lease_end(struct ff_work *work, struct ff_execution *execution,
                                       const struct ff_ending *how);
 
@@ -46,7 +47,8 @@ void ff_hop_insert(struct ff_work *work, const struct ff_execution *execution, i
                    int32_t outcome);
 
 /* An ended execution is to run again: a new generation with nothing of the old one on the row but
- * its epoch and its last tenancy. A relative deadline starts again, an absolute one that has passed
+ * its epoch and its last tenancy; the attempt that completed it, if its row has kept it, gets one
+ * of its own. A relative deadline starts again, an absolute one that has passed
  * is dropped. Follow with a move. */
 void ff_execution_next_generation(struct ff_work *work, struct ff_execution *execution);
 

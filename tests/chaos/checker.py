@@ -19,7 +19,12 @@ DUMPS = {
     "attempts": """
         SELECT '{fp:' || partition_key || '}:' || execution_id AS id, lease_epoch AS epoch,
                generation, outcome AS ending, worker_instance_id AS worker
-          FROM chaos.ff_attempt""",
+          FROM chaos.ff_attempt
+         UNION ALL
+        SELECT '{fp:' || partition_key || '}:' || execution_id, last_epoch, generation, last_end,
+               worker_instance_id
+          FROM chaos.ff_execution
+         WHERE state = 90 AND worker_instance_id IS NOT NULL""",
     "results": """
         SELECT '{fp:' || partition_key || '}:' || execution_id AS id, generation,
                convert_from(data, 'UTF8') AS result

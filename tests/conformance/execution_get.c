@@ -162,3 +162,43 @@ FF_CONFORMANCE(execution_get, attempts_are_listed_oldest_first)
     for (size_t i = 1; i < all->count; i++)
         EXPECT(t, all->items[i].lease_epoch > all->items[i - 1].lease_epoch);
 }
+
+FF_CONFORMANCE(execution_get, the_attempt_that_completed_it_is_the_last)
+{
+    const struct ff_policy_spec p = retry_policy(5, 0);
+    struct held held = given_claimed_with(t, &p, 30000);
+    const struct ff_attempt_info *last;
+    const struct ff_info *info;
+
+    EXPECT_OK(t, when_failed(t, &held, "timeout"));
+    held = given_claimed_next(t);
+    info = look(t, held.id);
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_ATTEMPTS(t, held.id, "0:initial:retry 1:retry:completed");
+    last = &attempts(t, held.id)->items[1];
+    EXPECT_INT(t, 0, last->generation);
+    EXPECT_INT(t, held.epoch, last->lease_epoch);
+    EXPECT_TEXT(t, held.lease_id, last->lease_id);
+    EXPECT_TEXT(t, WORKER, last->worker_id);
+    EXPECT_TEXT(t, INSTANCE, last->worker_instance_id);
+    EXPECT_TEXT(t, NULL, last->failure_message);
+    EXPECT_TEXT(t, NULL, last->failure_class);
+    EXPECT_INT(t, info->lease_acquired_at_ms, last->started_at_ms);
+    EXPECT_INT(t, look(t, held.id)->finished_at_ms, last->ended_at_ms);
+}
+
+/* Who completed it is told by its attempts; nobody has it any more. */
+FF_CONFORMANCE(execution_get, a_completed_one_has_no_worker)
+{
+    const struct name name = given_completed(t);
+    const struct ff_info *const info = look(t, name.id);
+
+    EXPECT(t, !info->has_lease);
+    EXPECT_TEXT(t, NULL, info->worker_id);
+    EXPECT_TEXT(t, NULL, info->worker_instance_id);
+    EXPECT_TEXT(t, "", info->lease_id);
+    EXPECT_INT(t, FF_ABSENT_MS, info->lease_acquired_at_ms);
+    EXPECT_INT(t, FF_ABSENT_MS, info->lease_expires_at_ms);
+    EXPECT_TEXT(t, NULL, info->failure_message);
+    EXPECT_ATTEMPTS(t, name.id, "0:initial:completed");
+}

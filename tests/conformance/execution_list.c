@@ -211,6 +211,8 @@ FF_CONFORMANCE(execution_list, filters_by_worker)
     expect_only(t, &f, &name);
     EXPECT_OK(t, when_completed(t, &held, NULL));
     expect_only(t, &f, NULL);
+    EXPECT_OK(t, when_replayed(t, name.id));
+    expect_only(t, &f, NULL);
 }
 
 FF_CONFORMANCE(execution_list, filters_by_every_public_state)

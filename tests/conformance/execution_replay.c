@@ -91,6 +91,71 @@ FF_CONFORMANCE(execution_replay, keeps_the_whole_history)
     EXPECT_INT(t, 2, look(t, name.id)->attempt_count);
 }
 
+/* The first attempts stay as they were told before, and each is told once. */
+FF_CONFORMANCE(execution_replay, every_completed_attempt_stays)
+{
+    const struct held first = given_claimed(t);
+    const struct ff_attempt_info *before, *after;
+    struct held second, third;
+
+    EXPECT_OK(t, when_completed(t, &first, "1"));
+    before = attempts(t, first.id)->items;
+    EXPECT_OK(t, when_replayed(t, first.id));
+    EXPECT_ATTEMPTS(t, first.id, "0:initial:completed");
+    after = attempts(t, first.id)->items;
+    EXPECT_INT(t, 0, after->generation);
+    EXPECT_INT(t, before->lease_epoch, after->lease_epoch);
+    EXPECT_INT(t, before->started_at_ms, after->started_at_ms);
+    EXPECT_INT(t, before->ended_at_ms, after->ended_at_ms);
+    EXPECT_TEXT(t, before->lease_id, after->lease_id);
+    EXPECT_TEXT(t, before->worker_id, after->worker_id);
+    EXPECT_TEXT(t, before->worker_instance_id, after->worker_instance_id);
+    EXPECT_TEXT(t, NULL, after->failure_message);
+    second = given_claimed_next(t);
+    EXPECT_ATTEMPTS(t, first.id, "0:initial:completed 1:replay:running");
+    EXPECT_OK(t, when_completed(t, &second, "2"));
+    EXPECT_ATTEMPTS(t, first.id, "0:initial:completed 1:replay:completed");
+    EXPECT_OK(t, when_replayed(t, first.id));
+    EXPECT_ATTEMPTS(t, first.id, "0:initial:completed 1:replay:completed");
+    third = given_claimed_next(t);
+    EXPECT_OK(t, when_failed(t, &third, "permanent"));
+    EXPECT_OK(t, when_replayed(t, first.id));
+    EXPECT_ATTEMPTS(t, first.id, "0:initial:completed 1:replay:completed 2:replay:failed");
+    EXPECT_TEXT(t, second.lease_id, attempts(t, first.id)->items[1].lease_id);
+}
+
+/* A word that is said again is answered as at first, and changes nothing that was kept. */
+FF_CONFORMANCE(execution_replay, a_completion_told_again_is_the_first_one)
+{
+    const struct held held = given_claimed(t);
+
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_TEXT(t, "completed", t->answer.public_state);
+    EXPECT_ATTEMPTS(t, held.id, "0:initial:completed");
+    EXPECT_OK(t, when_replayed(t, held.id));
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_TEXT(t, "completed", t->answer.public_state);
+    EXPECT_STATE(t, held.id, "waiting");
+    EXPECT_ATTEMPTS(t, held.id, "0:initial:completed");
+    (void)given_claimed_next(t);
+    EXPECT_OK(t, when_completed(t, &held, "1"));
+    EXPECT_STATE(t, held.id, "active");
+    EXPECT_ATTEMPTS(t, held.id, "0:initial:completed 1:replay:running");
+}
+
+/* What ended otherwise after a replay has nothing of the first run on its row. */
+FF_CONFORMANCE(execution_replay, cancelled_before_it_ran_again)
+{
+    const struct name name = given_completed(t);
+
+    EXPECT_OK(t, when_replayed(t, name.id));
+    EXPECT_OK(t, when_cancelled(t, name.id));
+    EXPECT_ATTEMPTS(t, name.id, "0:initial:completed");
+    EXPECT_OK(t, when_replayed(t, name.id));
+    EXPECT_ATTEMPTS(t, name.id, "0:initial:completed");
+}
+
 FF_CONFORMANCE(execution_replay, retries_start_again)
 {
     const struct ff_policy_spec p = retry_policy(1, 0);

@@ -49,6 +49,28 @@ FF_CONFORMANCE(flow_replay, a_free_node_waits_again)
     expect_reconcilers_idle(t);
 }
 
+/* What each of them was before stays among their attempts, whoever made them run again. */
+FF_CONFORMANCE(flow_replay, reopened_members_keep_their_attempts)
+{
+    const struct flow flow = given_flow(t, "a b c | a>b b>c");
+
+    when_nodes_completed(t, &flow, "a b c");
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    EXPECT_ATTEMPTS(t, node_id(t, &flow, "c"), "0:initial:completed");
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(t, when_replayed_with_all_below(t, &flow, "a"));
+        WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children c:waiting_children");
+        when_nodes_completed(t, &flow, "a b c");
+        WAIT_FLOW(t, &flow, "completed a:completed b:completed c:completed");
+    }
+    for (const char *node = "abc"; *node; node++) {
+        const char name[] = {*node, '\0'};
+
+        EXPECT_ATTEMPTS(t, node_id(t, &flow, name),
+                        "0:initial:completed 1:replay:completed 2:replay:completed");
+    }
+}
+
 /* One that runs goes on with what it has. */
 FF_CONFORMANCE(flow_replay, a_running_node_goes_on)
 {

@@ -10,6 +10,7 @@
 #include "base/macros.h"
 #include "model/codes.h"
 #include "model/events.h"
+#include "model/lease.h"
 #include "model/states.h"
 
 #include "base/banned.h"
@@ -35,15 +36,16 @@ static void audit_lease(struct sim *sim, const struct ff_execution *row)
                        row->lease_expires_at_ms != FF_NULL64 && !ff_str_is_null(row->worker_id) &&
                        !ff_str_is_null(row->worker_instance_id) && row->lease_epoch >= 1 &&
                        row->started_at_ms != FF_NULL64;
-    const bool any = !ff_uuid_is_zero(row->lease_id) || row->lease_ttl_ms != FF_NULL64 ||
-                     row->lease_acquired_at_ms != FF_NULL64 ||
-                     row->lease_renewed_at_ms != FF_NULL64 ||
-                     row->lease_expires_at_ms != FF_NULL64 || !ff_str_is_null(row->worker_id) ||
-                     !ff_str_is_null(row->worker_instance_id);
+    const bool held = !ff_uuid_is_zero(row->lease_id) || row->lease_ttl_ms != FF_NULL64 ||
+                      row->lease_renewed_at_ms != FF_NULL64 ||
+                      row->lease_expires_at_ms != FF_NULL64;
+    const bool by_whom = row->lease_acquired_at_ms != FF_NULL64 ||
+                         !ff_str_is_null(row->worker_id) ||
+                         !ff_str_is_null(row->worker_instance_id);
 
     if (is_active(row) && !whole)
         finding(sim, "active_without_lease", row);
-    if (!is_active(row) && any)
+    if (!is_active(row) && (held || (by_whom && !ff_attempt_is_kept(row))))
         finding(sim, "lease_without_owner", row);
 }
 
@@ -91,9 +93,11 @@ static void audit_attempts(struct sim *sim, const struct ff_execution *row)
                                    .lease_epoch = row->last_epoch};
     const struct ff_attempt *const last = model_row(sim->model, FF_TABLE_ATTEMPT, &key);
 
-    if (!ff_uuid_is_zero(row->last_lease_id) &&
+    if (!ff_uuid_is_zero(row->last_lease_id) && !ff_attempt_is_kept(row) &&
         (!last || !ff_uuid_eq(last->lease_id, row->last_lease_id)))
         finding(sim, "attempt_missing", row);
+    if (last && ff_attempt_is_kept(row))
+        finding(sim, "attempt_twice", row);
     if (row->capset_id != 0) {
         const struct ff_capset capset = {.capset_id = row->capset_id};
 

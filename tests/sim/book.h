@@ -34,6 +34,7 @@ struct tenancy {
     int32_t end;           /* FF_END_* */
     struct word *words;    /* said under it, newest first */
     bool has_result;
+    bool kept; /* it completed its execution, whose row tells so: not yet in ff_attempt */
 };
 
 struct flow_note;

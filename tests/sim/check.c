@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "model/codes.h"
 #include "model/events.h"
+#include "model/lease.h"
 #include "model/states.h"
 
 #include "base/banned.h"
@@ -449,26 +450,66 @@ static void see_end(const struct at *at, const struct ff_attempt *attempt,
         sim_sometimes(sim, SOMETIMES_LATE_WORK_ACCEPTED);
 }
 
-static void check_attempt(struct at *at, const struct model_change *change)
+/* The attempt that completed an execution comes from its row to the others, as it was. */
+static void check_parted(const struct at *at, const struct ff_attempt *attempt,
+                         struct tenancy *tenancy)
 {
-    const struct ff_attempt *const attempt = change->after;
+    const struct ff_execution *const row = before_of(at, at->note);
+
+    tenancy->kept = false;
+    if (!row || !ff_attempt_is_kept(row) || row->last_epoch != attempt->lease_epoch ||
+        row->generation != attempt->generation || row->attempt_index != attempt->attempt_index ||
+        row->attempt_type != attempt->attempt_type || row->finished_at_ms != attempt->ended_at_ms ||
+        row->lease_acquired_at_ms != attempt->started_at_ms || attempt->outcome != tenancy->end ||
+        !ff_str_eq(attempt->worker_instance_id, tenancy->claim->offer->instance_id))
+        wrong(at, "an attempt is not what its execution has kept of it");
+}
+
+static void check_attempt(struct at *at, const struct ff_attempt *attempt, bool kept)
+{
     struct tenancy *tenancy;
 
-    if (!attempt || change->before)
-        return;
     at->note =
         book_find(at->sim, (struct ff_exec_id){attempt->partition_key, attempt->execution_id});
     tenancy = at->note ? book_tenancy(at->note, attempt->lease_epoch) : NULL;
+    if (tenancy && tenancy->kept && ff_uuid_eq(tenancy->lease_id, attempt->lease_id)) {
+        if (!kept)
+            check_parted(at, attempt, tenancy);
+        return;
+    }
     if (!tenancy || !ff_uuid_eq(tenancy->lease_id, attempt->lease_id) || tenancy->ended) {
         wrong(at, "a lease ends that was not there, or ends twice");
         return;
     }
+    tenancy->kept = kept;
     tenancy->ended = at->commit->number;
     tenancy->end = attempt->outcome;
     effect_of_end(at, tenancy);
     if (attempt->outcome == FF_END_CANCELLED)
         effect_in_cancelled_flow(at, attempt, tenancy);
     see_end(at, attempt, before_of(at, at->note));
+}
+
+/* After those in the table: what a row no longer keeps must be among them. */
+static void check_kept(struct at *at, const struct model_change *change)
+{
+    const struct ff_execution *const old = change->before;
+    const struct ff_execution *const new = change->after;
+    const struct tenancy *was;
+    struct ff_attempt attempt = {.head = {.table = FF_TABLE_ATTEMPT}};
+
+    if (!new)
+        return;
+    at->note = book_find(at->sim, (struct ff_exec_id){new->partition_key, new->execution_id});
+    was = at->note && old ? book_tenancy(at->note, old->last_epoch) : NULL;
+    if (was && was->kept && (!ff_attempt_is_kept(new) || new->last_epoch != old->last_epoch))
+        wrong(at, "the attempt that completed an execution is lost");
+    if (new->state == FF_STATE_SUCCESS && !ff_attempt_is_kept(new))
+        wrong(at, "a completed execution does not keep its attempt");
+    if (ff_attempt_is_kept(new)) {
+        ff_attempt_kept(new, &attempt);
+        check_attempt(at, &attempt, true);
+    }
 }
 
 /* --- the other tables --- */
@@ -601,8 +642,12 @@ void check_commit(struct sim *sim, const struct model_commit *commit)
     for (size_t i = 0; i < commit->event_count; i++)
         check_event(&at, commit->events[i]);
     for (size_t i = 0; i < commit->change_count; i++)
-        if (commit->changes[i].slot->table == FF_TABLE_ATTEMPT)
-            check_attempt(&at, &commit->changes[i]);
+        if (commit->changes[i].slot->table == FF_TABLE_ATTEMPT && commit->changes[i].after &&
+            !commit->changes[i].before)
+            check_attempt(&at, commit->changes[i].after, false);
+    for (size_t i = 0; i < commit->change_count; i++)
+        if (commit->changes[i].slot->table == FF_TABLE_EXECUTION)
+            check_kept(&at, &commit->changes[i]);
     for (size_t i = 0; i < commit->change_count; i++)
         if (commit->changes[i].slot->table == FF_TABLE_EXECUTION)
             check_completed(&at, &commit->changes[i]);

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "model/events.h"
+#include "model/lease.h"
 
 ff_status world_complete(struct world *world, struct ff_task_ref task, const char *result,
                          struct ff_state_out *out)
@@ -122,7 +123,8 @@ void world_assert_ended(struct world *world, struct ff_exec_id id, ff_state outc
     assert(row->due_at_ms == FF_NULL64);
     assert(ff_uuid_is_zero(row->lease_id));
     assert(row->lease_expires_at_ms == FF_NULL64);
-    assert(ff_str_is_null(row->worker_id));
+    assert(ff_attempt_is_kept(row) == (outcome == FF_STATE_SUCCESS));
+    assert(ff_str_is_null(row->worker_id) == (outcome != FF_STATE_SUCCESS));
     assert(event->kind == FF_EVENT_COMPLETION);
     assert(event->state == (int32_t)outcome);
     assert(event->generation == row->generation);

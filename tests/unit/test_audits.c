@@ -95,6 +95,11 @@ static const char good_flow[] =
     "INSERT INTO ff_pending_cancel VALUES (5, " ID(7) ", 1, " ID(f) ", 1, 'ns', NULL, 1000, NULL," \
     " 0, 0);"
 
+/* 3 keeps the attempt that completed it on its row. */
+#define KEPT                                                                                       \
+    "UPDATE ff_execution SET lease_acquired_at_ms = 3500, worker_id = 'w',"                        \
+    " worker_instance_id = 'w1' WHERE state = 90;"
+
 /* What is broken, and the audit that must see it. Constraints are off: an audit must not rely on
  * them. */
 static const struct {
@@ -117,6 +122,10 @@ static const struct {
     {FF_SQL_FSCK_ACTIVE_WITHOUT_LEASE, "UPDATE ff_execution SET lease_id = NULL WHERE state = 50"},
     {FF_SQL_FSCK_ACTIVE_WITHOUT_LEASE, "UPDATE ff_execution SET lease_epoch = 0 WHERE state = 50"},
     {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, "UPDATE ff_execution SET state = 11 WHERE state = 50"},
+    {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, "UPDATE ff_execution SET worker_id = 'w' WHERE state = 90"},
+    {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, KEPT "UPDATE ff_execution SET state = 91 WHERE state = 90"},
+    {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, KEPT
+     "UPDATE ff_execution SET lease_id = " ID(c) " WHERE state = 90"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 50"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 20"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = 8001 WHERE state = 20"},
@@ -130,6 +139,10 @@ static const struct {
      "INSERT INTO ff_attempt VALUES"
      " (2, " ID(2) ", 1, 0, 0, 0, 3, " ID(d) ", 'w', 'w', 1, 2, 0, '')"},
     {FF_SQL_FSCK_ATTEMPT_MISSING, "DELETE FROM ff_attempt WHERE lease_epoch = 3"},
+    {FF_SQL_FSCK_ATTEMPT_MISSING, KEPT "DELETE FROM ff_attempt WHERE lease_epoch = 3;"
+     "UPDATE ff_execution SET state = 12, finished_at_ms = NULL WHERE state = 90"},
+    {FF_SQL_FSCK_ATTEMPT_TWICE, KEPT},
+    {FF_SQL_FSCK_ATTEMPT_TWICE, KEPT "UPDATE ff_attempt SET lease_epoch = 2 WHERE lease_epoch = 3"},
     {FF_SQL_FSCK_LEASE_USED_TWICE, "UPDATE ff_attempt SET lease_id = " ID(b)},
     {FF_SQL_FSCK_LEASE_USED_TWICE,
      "INSERT INTO ff_attempt VALUES"
@@ -413,8 +426,11 @@ static void test_audits__who_is_needed_or_will_be_looked_at_is_no_damage(void **
     }
 }
 
+#define ONLY_KEPT KEPT "DELETE FROM ff_attempt WHERE lease_epoch = 3"
+
 /* Why somebody lives in a cancelled flow: it is about to be looked at, it runs and begins nothing
- * new, nothing but the flow was cancelled. And edges may tell of a generation that is over. */
+ * new, nothing but the flow was cancelled. And edges may tell of a generation that is over, and the
+ * attempt that completed an execution may be on its row. */
 static const struct {
     enum ff_sql audit;
     const char *rows;
@@ -434,6 +450,9 @@ static const struct {
                                    "UPDATE ff_execution SET generation = 1 WHERE state = 91"},
     {FF_SQL_FSCK_HOP_CONTRADICTS,
      "UPDATE ff_execution SET generation = 1, state = 12 WHERE state = 91"},
+    {FF_SQL_FSCK_ATTEMPT_MISSING, ONLY_KEPT},
+    {FF_SQL_FSCK_ATTEMPT_TWICE, ONLY_KEPT},
+    {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, ONLY_KEPT},
 };
 
 static void test_audits__what_may_look_like_damage_is_none(void **state FF_UNUSED)

@@ -47,7 +47,7 @@ static void when_ended(ff_end end, struct ff_str hash, ff_state state)
     struct ff_ending how = ff_ending_of(end);
 
     how.hash = hash;
-    ff_lease_close(&row, &attempt, &how, 4000);
+    ff_lease_close(&row, end == FF_END_COMPLETED ? NULL : &attempt, &how, 4000);
     row.state = (int32_t)state;
 }
 
@@ -266,6 +266,65 @@ static void test_lease__the_first_answer_of_every_word(void **state)
     assert_int_equal(ff_lease_last_state(&row), FF_STATE_CANCELLED);
 }
 
+/* What a completion leaves on the row is what its row in the table would have said. */
+static void test_lease__a_completion_keeps_its_attempt(void **state)
+{
+    (void)state;
+    row.partition_key = 7;
+    row.execution_id = other;
+    row.attempt_spent_ms = 99;
+    assert_false(ff_attempt_is_kept(&row)); /* it runs */
+    when_ended(FF_END_COMPLETED, HASH_A, FF_STATE_SUCCESS);
+    row.finished_at_ms = 4000;
+    assert_int_equal(row.lease_epoch, 4);
+    assert_int_equal(row.attempt_spent_ms, 0);
+    assert_true(ff_uuid_is_zero(row.lease_id));
+    assert_int_equal(row.lease_ttl_ms, FF_NULL64);
+    assert_int_equal(row.lease_renewed_at_ms, FF_NULL64);
+    assert_int_equal(row.lease_expires_at_ms, FF_NULL64);
+    assert_true(ff_attempt_is_kept(&row));
+
+    attempt.failure_class = 1; /* whatever was there before */
+    attempt.failure_message = FF_STR("boom");
+    ff_attempt_kept(&row, &attempt);
+    assert_int_equal(attempt.partition_key, 7);
+    assert_true(ff_uuid_eq(attempt.execution_id, other));
+    assert_int_equal(attempt.lease_epoch, 3);
+    assert_int_equal(attempt.generation, 1);
+    assert_int_equal(attempt.attempt_index, 2);
+    assert_int_equal(attempt.attempt_type, FF_ATTEMPT_RETRY);
+    assert_int_equal(attempt.outcome, FF_END_COMPLETED);
+    assert_true(ff_uuid_eq(attempt.lease_id, mine));
+    assert_true(ff_str_eq(attempt.worker_id, FF_STR("pool")));
+    assert_true(ff_str_eq(attempt.worker_instance_id, FF_STR("pool-1")));
+    assert_int_equal(attempt.started_at_ms, 1000);
+    assert_int_equal(attempt.ended_at_ms, 4000);
+    assert_int_equal(attempt.failure_class, FF_NULL32);
+    assert_true(ff_str_is_null(attempt.failure_message));
+}
+
+/* Ended otherwise, replayed, or completed by a version that kept nothing: it is in the table. */
+static void test_lease__only_a_completed_row_keeps_an_attempt(void **state)
+{
+    (void)state;
+    when_ended(FF_END_FAILED, HASH_A, FF_STATE_FAILED);
+    assert_int_equal(row.lease_acquired_at_ms, FF_NULL64);
+    assert_true(ff_str_is_null(row.worker_id));
+    assert_true(ff_str_is_null(row.worker_instance_id));
+    assert_false(ff_attempt_is_kept(&row));
+    given_leased(NULL);
+    when_ended(FF_END_COMPLETED, HASH_A, FF_STATE_SUCCESS);
+    row.state = FF_STATE_READY_REPLAY;
+    assert_false(ff_attempt_is_kept(&row));
+    row.state = FF_STATE_SUCCESS;
+    ff_attempt_forget(&row);
+    assert_false(ff_attempt_is_kept(&row));
+    assert_true(ff_str_is_null(row.worker_id));
+    assert_true(ff_str_is_null(row.worker_instance_id));
+    assert_int_equal(row.last_epoch, 3); /* the last tenancy stays known */
+    assert_int_equal(row.last_end, FF_END_COMPLETED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +344,8 @@ int main(void)
         cmocka_unit_test_setup(test_lease__never_leased_is_not_active, given_leased),
         cmocka_unit_test_setup(test_lease__closing_remembers_and_raises_the_epoch, given_leased),
         cmocka_unit_test_setup(test_lease__time_counts_while_it_was_held, given_leased),
+        cmocka_unit_test_setup(test_lease__a_completion_keeps_its_attempt, given_leased),
+        cmocka_unit_test_setup(test_lease__only_a_completed_row_keeps_an_attempt, given_leased),
         cmocka_unit_test_setup(test_lease__the_first_answer_of_every_word, given_leased),
     };
 

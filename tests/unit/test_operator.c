@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "model/codes.h"
 #include "model/events.h"
+#include "model/lease.h"
 #include "model/states.h"
 #include "support/world_fixture.h"
 
@@ -257,6 +258,43 @@ static void test_operator__replay_is_a_new_generation(void **state)
                         "completion.success");
 }
 
+/* The attempt that completed it is on its row until then, and among the others from then on. */
+static void test_operator__replay_of_the_completed_keeps_its_attempt(void **state)
+{
+    const struct ff_task_ref task = world_given_task(&w);
+    const int64_t began_ms = w.now_ms;
+    const struct ff_attempt *first;
+    const struct ff_execution *row;
+    struct ff_claim_out again;
+    struct ff_state_out out;
+
+    (void)state;
+    w.now_ms += 7;
+    assert_int_equal(world_complete(&w, task, "1", &out), FF_OK);
+    assert_int_equal(w.row_count[FF_TABLE_ATTEMPT], 0);
+    w.now_ms += 5;
+    assert_int_equal(world_replay(&w, task.id, &out), FF_OK);
+    first = world_attempt(&w, task);
+    assert_non_null(first);
+    assert_int_equal(first->generation, 0);
+    assert_int_equal(first->attempt_index, 0);
+    assert_int_equal(first->outcome, FF_END_COMPLETED);
+    assert_true(ff_uuid_eq(first->lease_id, task.lease_id));
+    assert_true(ff_str_eq(first->worker_instance_id, FF_STR("w1")));
+    assert_int_equal(first->started_at_ms, began_ms);
+    assert_int_equal(first->ended_at_ms, began_ms + 7);
+    row = world_execution(&w, task.id);
+    assert_int_equal(row->lease_acquired_at_ms, FF_NULL64);
+    assert_true(ff_str_is_null(row->worker_id));
+    assert_true(ff_str_is_null(row->worker_instance_id));
+    assert_int_equal(world_complete(&w, task, "1", &out), FF_OK); /* told again */
+    assert_int_equal(out.state, FF_STATE_SUCCESS);
+    assert_int_equal(world_claim(&w, "w2", 1, &again), 1);
+    assert_int_equal(world_complete(&w, world_task(&again, 0), "2", &out), FF_OK);
+    assert_int_equal(w.row_count[FF_TABLE_ATTEMPT], 1);
+    assert_true(ff_attempt_is_kept(world_execution(&w, task.id)));
+}
+
 static void test_operator__replay_starts_counting_again(void **state)
 {
     struct ff_policy policy;
@@ -391,6 +429,7 @@ int main(void)
         TEST(tags_are_limited_in_number),
         TEST(revoke_takes_the_lease_away),
         TEST(replay_is_a_new_generation),
+        TEST(replay_of_the_completed_keeps_its_attempt),
         TEST(replay_starts_counting_again),
         TEST(replay_of_a_cancelled_one_keeps_old_leases_out),
         TEST(replay_has_a_limit_and_conditions),

@@ -18,6 +18,7 @@
 #include "model/codes.h"
 #include "model/due.h"
 #include "model/events.h"
+#include "model/lease.h"
 #include "support/words.h"
 
 #define SEEDS     150
@@ -68,7 +69,9 @@ static void check_row(const struct ff_execution *row)
     HOLDS(ff_policy_unpack(row->policy, &policy, NULL) == FF_OK);
     HOLDS(leased != ff_uuid_is_zero(row->lease_id));
     HOLDS(leased == (row->lease_expires_at_ms != FF_NULL64));
-    HOLDS(leased != ff_str_is_null(row->worker_id));
+    /* Of what has ended only the completed know by whom. */
+    HOLDS((leased || row->state == FF_STATE_SUCCESS) != ff_str_is_null(row->worker_id));
+    HOLDS((row->state == FF_STATE_SUCCESS) == ff_attempt_is_kept(row));
     HOLDS(ended == (row->finished_at_ms != FF_NULL64));
     HOLDS(delayed == (row->delay_until_ms != FF_NULL64));
     HOLDS((ff_due(row, &policy) == FF_NULL64) == (row->due_at_ms == FF_NULL64));

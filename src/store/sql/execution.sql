@@ -41,7 +41,8 @@ SELECT {{execution.columns:e}}
 
 -- fragment: execution_filter
 -- note: Of an execution `e`. (before_created_ms, before_id) is the last row of the page before;
---       both null on the first page.
+--       both null on the first page. A worker has what it runs: who completed an execution stays on
+--       its row, see ff_attempt_is_kept.
 (e.created_at_ms, e.execution_id)
            < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
    AND e.created_at_ms > coalesce(:created_after_ms, -1)
@@ -51,7 +52,7 @@ SELECT {{execution.columns:e}}
    AND (:kind IS NULL OR e.kind = :kind)
    AND (:states IS NULL OR e.state {{any:states}})
    AND (:flow_id IS NULL OR e.flow_id = :flow_id)
-   AND (:worker_id IS NULL OR e.worker_id = :worker_id);
+   AND (:worker_id IS NULL OR (e.worker_id = :worker_id AND {{alive:e}}));
 
 -- name: execution_list
 -- in:   namespace:text? lane:text? kind:text? states:i64[]? flow_id:uuid? worker_id:text?

@@ -84,16 +84,24 @@ SELECT e.partition_key, e.execution_id,
         OR e.lease_epoch < 1 OR e.started_at_ms IS NULL)
  LIMIT :limit;
 
+-- fragment: keeps_attempt
+-- note: Of an execution `e`: its row keeps the attempt that completed it, as ff_attempt_is_kept says.
+(e.state = {{state:SUCCESS}} AND e.lease_acquired_at_ms IS NOT NULL
+        AND e.worker_id IS NOT NULL AND e.worker_instance_id IS NOT NULL);
+
 -- name: fsck_lease_without_owner
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: Only an active execution has a lease.
+-- note: Only an active execution has a lease. A completed one may keep the worker and the beginning
+--       of its last attempt, all or nothing.
 SELECT e.partition_key, e.execution_id, {{public_case:e.state}} || ' with a lease' AS detail
   FROM ff_execution e
  WHERE e.state NOT IN ({{public:active}})
-   AND (e.lease_id IS NOT NULL OR e.lease_ttl_ms IS NOT NULL OR e.lease_acquired_at_ms IS NOT NULL
+   AND (e.lease_id IS NOT NULL OR e.lease_ttl_ms IS NOT NULL
         OR e.lease_renewed_at_ms IS NOT NULL OR e.lease_expires_at_ms IS NOT NULL
-        OR e.worker_id IS NOT NULL OR e.worker_instance_id IS NOT NULL)
+        OR (NOT {{keeps_attempt}}
+            AND (e.lease_acquired_at_ms IS NOT NULL OR e.worker_id IS NOT NULL
+                 OR e.worker_instance_id IS NOT NULL)))
  LIMIT :limit;
 
 -- name: fsck_timer_missing
@@ -140,14 +148,28 @@ SELECT e.partition_key, e.execution_id,
 -- name: fsck_attempt_missing
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
--- note: The last ended tenancy of an execution is among its attempts.
+-- note: The last ended tenancy of an execution is among its attempts, or kept on its row.
 SELECT e.partition_key, e.execution_id,
        'no attempt of the last ended epoch ' || CAST(e.last_epoch AS text) AS detail
   FROM ff_execution e
  WHERE e.last_lease_id IS NOT NULL
+   AND NOT {{keeps_attempt}}
    AND NOT EXISTS (SELECT 1 FROM ff_attempt a
                     WHERE a.partition_key = e.partition_key AND a.execution_id = e.execution_id
                       AND a.lease_epoch = e.last_epoch AND a.lease_id = e.last_lease_id)
+ LIMIT :limit;
+
+-- name: fsck_attempt_twice
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: An attempt that a completed execution keeps on its row is not among the others as well.
+SELECT e.partition_key, e.execution_id,
+       'attempt of epoch ' || CAST(a.lease_epoch AS text) || ' is on the row and among the others'
+           AS detail
+  FROM ff_execution e
+  JOIN ff_attempt a ON a.partition_key = e.partition_key AND a.execution_id = e.execution_id
+                   AND (a.lease_epoch = e.last_epoch OR a.lease_id = e.last_lease_id)
+ WHERE {{keeps_attempt}}
  LIMIT :limit;
 
 -- name: fsck_lease_used_twice
