@@ -85,7 +85,7 @@ SELECT e.partition_key, e.execution_id,
  LIMIT :limit;
 
 -- fragment: keeps_attempt
--- note: Of an execution `e`: its row keeps the attempt that completed it, as ff_attempt_is_kept says.
+-- note: Of an execution `e`: its row keeps the attempt that completed it. See ff_attempt_is_kept.
 (e.state = {{state:SUCCESS}} AND e.lease_acquired_at_ms IS NOT NULL
         AND e.worker_id IS NOT NULL AND e.worker_instance_id IS NOT NULL);
 
