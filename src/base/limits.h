@@ -96,6 +96,7 @@
     16384                          /* a result that goes from batch to task; larger ones are read */
 #define FF_HOP_EDGES_MAX      1000 /* of one transaction: bounds how long a flow's row is held */
 #define FF_HOP_EDGES_FIRST    16   /* looked at first: most hops have fewer, and share a batch */
+#define FF_HOP_EDGES_KNOWN    128  /* of one member, kept in memory: beyond that its hop looks */
 #define FF_DRAIN_ROWS         200  /* executions cancelled by one transaction */
 #define FF_FIND_ROWS          1000
 #define FF_HOP_TRIES_STUCK    10 /* then it is shown as stuck; it is never dropped */

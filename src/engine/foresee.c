@@ -15,7 +15,8 @@
 
 #include "base/banned.h"
 
-#define DOUBTED_MS 1000 /* somebody else was there: look for so long */
+#define DOUBTED_MS    1000 /* somebody else was there: look for so long */
+#define ROWS_PER_EDGE 3    /* itself, its join, its node */
 
 static bool is_waiting(const void *row)
 {
@@ -172,7 +173,8 @@ static void foresee_member(struct ff_engine *engine, struct ff_batch *batch, str
     if (!ff_known_edges(&engine->known, around.member, batch->rows.arena, &around.nodes,
                         &around.count))
         return;
-    if (are_known(engine, batch, &around))
+    if (batch->rows.entry_count + around.count * ROWS_PER_EDGE <= FF_BATCH_ROWS_MAX &&
+        are_known(engine, batch, &around))
         answer(engine, batch, &around, edges, groups);
 }
 

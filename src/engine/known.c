@@ -259,7 +259,7 @@ static bool add_edge(struct ff_known *known, struct known_row *member, struct ff
     size_t at = member->edge_count;
     struct ff_uuid *edges;
 
-    if (at + 1 >= FF_HOP_EDGES_FIRST)
+    if (at == FF_HOP_EDGES_KNOWN)
         return false;
     edges = ff_realloc(member->edges, (at + 1) * sizeof *edges);
     if (!edges)

@@ -74,6 +74,24 @@ static void test_cascade__fan_in_waits_for_all(void **state)
     assert_int_equal(world_member(&w, flow, "d")->state, FF_STATE_READY_FIRST);
 }
 
+/* The store has found so many edges and no join, or a process knows of them. */
+static void answer_scans(struct ff_rowset *rows, size_t edges, bool assumed)
+{
+    for (struct ff_scan *scan = rows->scans; scan; scan = scan->next) {
+        scan->loaded = true;
+        scan->assumed = assumed;
+        if (scan->block != FF_SQL_EDGES_FROM)
+            continue;
+        scan->rows = ff_arena_array(&w.arena, edges, sizeof *scan->rows);
+        for (scan->row_count = 0; scan->row_count < edges; scan->row_count++) {
+            struct ff_edge *const edge = ff_rowset_row_new(rows, FF_TABLE_EDGE);
+
+            edge->downstream_id.b[0] = (uint8_t)(scan->row_count + 1);
+            scan->rows[scan->row_count] = edge;
+        }
+    }
+}
+
 /* A completion has looked at its edges, and its batch has changed the member so often: what its hop
  * knows then. */
 static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop, int changes)
@@ -96,25 +114,14 @@ static struct ff_dispatch_in learned(size_t edges, const struct ff_outbox *hop, 
     ff_work_edit(&work, member);
     member->version += changes;
     ff_hop_need_edges(&work, in.hop.id);
-    for (struct ff_scan *scan = rows.scans; scan; scan = scan->next) {
-        scan->loaded = true;
-        if (scan->block != FF_SQL_EDGES_FROM)
-            continue;
-        scan->rows = ff_arena_array(&w.arena, edges, sizeof *scan->rows);
-        for (scan->row_count = 0; scan->row_count < edges; scan->row_count++) {
-            struct ff_edge *const edge = ff_rowset_row_new(&rows, FF_TABLE_EDGE);
-
-            edge->downstream_id.b[0] = (uint8_t)(scan->row_count + 1);
-            scan->rows[scan->row_count] = edge;
-        }
-    }
+    answer_scans(&rows, edges, false);
     ff_hop_learn(&work, &in, hop);
     return in;
 }
 
 /* As `learned`, of edges that nobody has looked at; the member was assumed with them, or has come
  * from the store since. */
-static bool learns_what_was_assumed(bool member_assumed)
+static struct ff_dispatch_in learned_assumed(size_t edges, bool member_assumed)
 {
     const struct ff_outbox hop = {
         .partition_key = 1, .execution_id.b[0] = 7, .dispatched_at_ms = FF_NULL64};
@@ -145,10 +152,9 @@ static bool learns_what_was_assumed(bool member_assumed)
     ff_work_edit(&work, entry->row);
     ((struct ff_execution *)entry->row)->version++;
     ff_hop_need_edges(&work, in.hop.id);
-    for (struct ff_scan *scan = rows.scans; scan; scan = scan->next)
-        scan->loaded = scan->assumed = true;
+    answer_scans(&rows, edges, true);
     ff_hop_learn(&work, &in, &hop);
-    return in.known;
+    return in;
 }
 
 /* A claim in the same batch has looked at the member, which had lapsed elsewhere and grown before.
@@ -156,8 +162,22 @@ static bool learns_what_was_assumed(bool member_assumed)
 static void test_cascade__assumed_edges_go_with_the_assumed_member(void **state)
 {
     (void)state;
-    assert_true(learns_what_was_assumed(true));
-    assert_false(learns_what_was_assumed(false));
+    assert_true(learned_assumed(2, true).known);
+    assert_false(learned_assumed(2, false).known);
+}
+
+/* Whoever knows where a member leads to knows all of it: there is no page behind it. */
+static void test_cascade__assumed_edges_are_all_there_are(void **state)
+{
+    const size_t counts[] = {FF_HOP_EDGES_FIRST, FF_HOP_EDGES_KNOWN};
+
+    (void)state;
+    for (size_t i = 0; i < FF_ARRAY_LEN(counts); i++) {
+        const struct ff_dispatch_in in = learned_assumed(counts[i], true);
+
+        assert_true(in.known && in.last_page);
+        assert_int_equal(in.count, counts[i]);
+    }
 }
 
 static void test_cascade__a_completion_tells_its_hop_where_to_go(void **state)
@@ -752,6 +772,7 @@ int main(void)
         TEST(fan_in_waits_for_all),
         TEST(a_completion_tells_its_hop_where_to_go),
         TEST(assumed_edges_go_with_the_assumed_member),
+        TEST(assumed_edges_are_all_there_are),
         TEST(hops_of_a_batch_see_each_other),
         TEST(a_hop_told_again_does_nothing),
         TEST(a_wide_hop_goes_page_by_page),

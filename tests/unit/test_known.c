@@ -299,14 +299,14 @@ static void test_known__too_many_edges_are_not_kept(void **state)
     struct ff_uuid *edges;
 
     (void)state;
-    for (uint32_t count = FF_HOP_EDGES_FIRST - 1; count <= FF_HOP_EDGES_FIRST; count++) {
+    for (uint32_t count = FF_HOP_EDGES_KNOWN; count <= FF_HOP_EDGES_KNOWN + 1; count++) {
         next_batch();
-        (void)given_member(100 + count);
+        (void)given_member(count);
         for (uint32_t nth = 0; nth < count; nth++)
-            given_edge(100 + count, 200 + nth);
+            given_edge(count, 1000 + nth);
         ff_known_learn(&known, &rows);
-        assert_int_equal(edges_of(100 + count, 1, &edges),
-                         count < FF_HOP_EDGES_FIRST ? count : SIZE_MAX);
+        assert_int_equal(edges_of(count, 1, &edges),
+                         count <= FF_HOP_EDGES_KNOWN ? count : SIZE_MAX);
     }
 }
 

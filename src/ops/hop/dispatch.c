@@ -199,6 +199,8 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
                        struct ff_error *reterr)
 {
     const size_t found = in->edges ? in->edges->row_count : 0;
+    const bool whole = in->edges && in->edges->assumed; /* whoever knows them knows them all */
+    const int64_t page = whole ? work->settings->hop_edges : page_rows(work, in);
     size_t group_at = 0;
 
     in->kind = hop->kind;
@@ -208,7 +210,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->wide = true;
         return FF_AGAIN;
     }
-    if ((int64_t)found == page_rows(work, in) && found < (size_t)work->settings->hop_edges) {
+    if ((int64_t)found == page && page < work->settings->hop_edges) {
         in->wide = true;
         return FF_AGAIN;
     }
@@ -229,7 +231,7 @@ static ff_status learn(struct ff_work *work, struct ff_dispatch_in *in, const st
         in->outdated[in->count] = (struct ff_outdated){0};
         in->downstreams[in->count++] = edge->downstream_id;
     }
-    in->last_page = (int64_t)found < page_rows(work, in);
+    in->last_page = (int64_t)found < page;
     in->ended_early = in->last_page && hop->kind == FF_HOP_COMPLETION &&
                       (hop->outcome == FF_STATE_CANCELLED || hop->outcome == FF_STATE_EXPIRED);
     in->known = true;
