@@ -14,7 +14,7 @@
  * generation resolved in joins that are not satisfied; with `reopen_downstream` in satisfied ones,
  * too, but a success only where the node has ended or not begun. Nodes that ended because of what
  * is taken back run again as soon as their join allows it.
- * Read first: docs/internals/cascade.md. Tests: tests/unit/test_cascade.c. */
+ * Read first: docs/internals/cascade.md. Tests: tests/unit/test_cascade.c, test_hop.c. */
 #include <assert.h>
 
 #include "base/error.h"
