@@ -11,6 +11,7 @@
 
 #include "base/codec.h"
 #include "base/encode.h"
+#include "base/macros.h"
 
 #include "base/banned.h"
 
@@ -87,6 +88,20 @@ struct ff_uuid ff_uuid_v7(uint64_t unix_ms, const uint8_t random[FF_UUID_V7_RAND
     ff_put_be(uuid.b, unix_ms, 6);
     memcpy(uuid.b + 6, random, FF_UUID_V7_RANDOM_BYTES);
     set_version(&uuid, 7);
+    return uuid;
+}
+
+int64_t ff_uuid_time_ms(struct ff_uuid uuid)
+{
+    return (int64_t)(ff_get_be64(uuid.b) >> 16);
+}
+
+struct ff_uuid ff_uuid_first_of(int64_t unix_ms)
+{
+    const int64_t at_ms = ff_min_i64(ff_max_i64(unix_ms, 0), (int64_t)FF_UUID_V7_UNIX_MS_MAX);
+    struct ff_uuid uuid = {.b = {0}};
+
+    ff_put_be(uuid.b, (uint64_t)at_ms, 6);
     return uuid;
 }
 

@@ -36,6 +36,11 @@ bool ff_uuid_is_zero(struct ff_uuid uuid);
 
 /* Time-ordered: 48 bits of `unix_ms` (larger values are a bug), then 74 of the random bits. */
 struct ff_uuid ff_uuid_v7(uint64_t unix_ms, const uint8_t random[FF_UUID_V7_RANDOM_BYTES]);
+/* What stands where a version 7 has its time, whatever the version. */
+int64_t ff_uuid_time_ms(struct ff_uuid uuid);
+/* The lowest uuid of that millisecond; times beyond what a uuid can say are brought back into it.
+ */
+struct ff_uuid ff_uuid_first_of(int64_t unix_ms);
 struct ff_uuid ff_uuid_v4(const uint8_t random[16]);
 
 /* 4 for v4, 7 for v7; whatever the version nibble says. */

@@ -75,6 +75,22 @@ static void test_uuid__v7_carries_time_and_bits(void **state FF_UNUSED)
     assert_true(ff_uuid_cmp(ff_uuid_v7(1, ones), ff_uuid_v7(2, zeros)) < 0);
 }
 
+static void test_uuid__the_time_is_read_back(void **state FF_UNUSED)
+{
+    const int64_t at_ms = INT64_C(0x0123456789ab);
+    uint8_t random[FF_UUID_V7_RANDOM_BYTES] = {0};
+    char out[FF_UUID_TEXT_BYTES];
+
+    assert_int_equal(at_ms, ff_uuid_time_ms(ff_uuid_v7((uint64_t)at_ms, random)));
+    assert_string_equal("01234567-89ab-0000-0000-000000000000",
+                        ff_uuid_format(ff_uuid_first_of(at_ms), out));
+    assert_true(ff_uuid_cmp(ff_uuid_first_of(at_ms), ff_uuid_v7((uint64_t)at_ms, random)) < 0);
+    memset(random, 0xff, sizeof random);
+    assert_true(ff_uuid_cmp(ff_uuid_v7((uint64_t)at_ms, random), ff_uuid_first_of(at_ms + 1)) < 0);
+    assert_int_equal(0, ff_uuid_time_ms(ff_uuid_first_of(-1)));
+    assert_int_equal(FF_UUID_V7_UNIX_MS_MAX, ff_uuid_time_ms(ff_uuid_first_of(INT64_MAX)));
+}
+
 static void test_uuid__v4_keeps_the_other_bits(void **state FF_UNUSED)
 {
     uint8_t random[16];
@@ -129,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_uuid__upper_case_is_read_and_lower_written),
         cmocka_unit_test(test_uuid__other_spellings_are_refused),
         cmocka_unit_test(test_uuid__v7_carries_time_and_bits),
+        cmocka_unit_test(test_uuid__the_time_is_read_back),
         cmocka_unit_test(test_uuid__v4_keeps_the_other_bits),
         cmocka_unit_test(test_uuid__byte_order_is_text_order),
         cmocka_unit_test(test_uuid__zero_is_recognised),
