@@ -43,7 +43,8 @@ FF_MUST_CHECK ff_status ff_job_tags(struct ff_job *job, const struct ff_tag_pair
 FF_MUST_CHECK ff_status ff_submission_in(struct ff_client *client, struct ff_job *job,
                                          const struct ff_submission *item, struct ff_submit_in *in,
                                          struct ff_error *reterr);
-struct ff_uuid ff_api_mint_flow(struct ff_client *client);
+/* `ret_dated`: its time is the store's, as far as this process knows it. */
+struct ff_uuid ff_api_mint_flow(struct ff_client *client, bool *ret_dated);
 
 /* A canonical id, fp:N:<uuid>, a bare uuid, a unique beginning of one, or <flow>/<node>. May ask
  * the store. */

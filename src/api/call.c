@@ -95,7 +95,7 @@ static ff_status item_job(const struct trip *trip, const void *items, size_t ind
     FF_TRY(type->fill(trip->client, job, items, index, reterr));
     FF_TRY(ff_arena_check(&job->arena, reterr));
     job->large = job->large || (type->large_from && trip->item_count > type->large_from);
-    job->shared = job->large && type->large_from && !job->repeatable;
+    job->shared = job->shared && job->large;
     *ret_job = FF_STEAL(job);
     return FF_OK;
 }

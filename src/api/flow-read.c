@@ -153,19 +153,16 @@ static ff_status read_flow(struct ff_client *client, struct ff_arena *arena, str
 {
     static const int blocks[OF_ALL] = {FF_SQL_FLOW_GET, FF_SQL_FLOW_COUNTS, FF_SQL_FLOW_NODES,
                                        FF_SQL_FLOW_EDGES, FF_SQL_FLOW_JOINS};
-    const struct ff_in_flow_get keyed = {.partition_key = ff_flow_partition(flow_id),
-                                         .flow_id = flow_id};
-    struct ff_value values[FF_SQL_FLOW_GET_PARAMS];
+    const struct ff_in_flow_counts in = {FF_MEMBERS_OF(flow_id)};
+    struct ff_value values[FF_SQL_FLOW_COUNTS_PARAMS];
 
-    ff_in_flow_get_values(&keyed, values);
+    /* All take the first of these: the flow's key, where its members are, since when. */
+    ff_in_flow_counts_values(&in, values);
     for (size_t i = 0; i < OF_ALL; i++) {
         const size_t count = ff_sql_blocks[blocks[i]].param_count;
 
-        /* All take the id of the flow as their last, and some its partition before. */
-        assert(count <= FF_SQL_FLOW_GET_PARAMS);
-        reads[i] = (struct ff_read){.block = blocks[i],
-                                    .params = values + FF_SQL_FLOW_GET_PARAMS - count,
-                                    .param_count = count};
+        assert(count <= FF_SQL_FLOW_COUNTS_PARAMS);
+        reads[i] = (struct ff_read){.block = blocks[i], .params = values, .param_count = count};
     }
     return ff_api_read_together(client, arena, reads, OF_ALL, reterr);
 }
@@ -229,7 +226,7 @@ static ff_status list_counts(struct ff_client *client, struct ff_arena *arena,
     FF_TRY(ff_arena_check(arena, reterr));
     for (size_t i = 0; i < list->count; i++) {
         const struct ff_flow *const row = page->rows[i];
-        const struct ff_in_flow_counts in = {.flow_id = row->flow_id};
+        const struct ff_in_flow_counts in = {FF_MEMBERS_OF(row->flow_id)};
         struct ff_value *const params = values + i * FF_SQL_FLOW_COUNTS_PARAMS;
 
         ff_in_flow_counts_values(&in, params);

@@ -229,10 +229,12 @@ static ff_status create_fill(struct ff_client *client, struct ff_job *job, const
     in->idempotency_key = ff_job_text(job, given.idempotency_key);
     in->tag_count = given.tag_count;
     in->own_id = given.flow_id != NULL;
-    in->flow_id = ff_api_mint_flow(client);
+    in->flow_id = ff_api_mint_flow(client, &in->dated);
     job->repeatable = in->own_id || given.idempotency_key;
-    if (given.flow_id)
+    if (given.flow_id) {
+        in->dated = false;
         FF_TRY(ff_flow_id_parse(ff_str_of(given.flow_id), &in->flow_id, reterr));
+    }
     FF_TRY(ff_job_tags(job, given.tags, given.tag_count, &in->tags, reterr));
     FF_TRY(graph_in(client, job, &given, &in->graph, reterr));
     return ff_flow_prepare(in, ff_engine_settings(client->engine), &job->arena, reterr);

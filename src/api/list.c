@@ -19,7 +19,8 @@
 #include "base/banned.h"
 
 /* Jobs of a call by filter that are under way at the same time. */
-#define WHERE_CHUNK 256
+#define WHERE_CHUNK  256
+#define TEN_YEARS_MS (INT64_C(10) * 366 * 24 * 3600 * 1000)
 
 void ff_filter_init(struct ff_filter *filter)
 {
@@ -44,8 +45,47 @@ ff_status ff_filter_take(const struct ff_filter *given, struct ff_filter *ret,
     return FF_OK;
 }
 
-static ff_status list_in(const struct ff_filter *filter, struct ff_in_execution_list *in,
-                         struct ff_error *reterr)
+/* Dated rows behind (created_ms, id) are those below this key. */
+static struct ff_uuid below_place(int64_t created_ms, struct ff_uuid id)
+{
+    if (ff_uuid_time_ms(id) == created_ms)
+        return id;
+    return ff_uuid_first_of(ff_uuid_time_ms(id) > created_ms ? created_ms + 1 : created_ms);
+}
+
+static void not_before(struct ff_in_execution_list *in, int64_t ms)
+{
+    const struct ff_uuid first = ff_uuid_first_of(ms);
+
+    if (ff_uuid_cmp(first, in->from_id) > 0)
+        in->from_id = first;
+}
+
+static void only_below(struct ff_in_execution_list *in, struct ff_uuid below)
+{
+    if (ff_uuid_cmp(below, in->below_id) < 0)
+        in->below_id = below;
+}
+
+/* The keys that dated rows of the page can have. No clock is set back by ten years, and beyond lie
+ * most ids that are no UUIDv7. */
+static void set_range(int64_t now_ms, struct ff_in_execution_list *in)
+{
+    in->below_id = ff_uuid_first_of(ff_add_i64_clamped(now_ms, TEN_YEARS_MS));
+    if (in->created_after_ms != FF_NULL64)
+        not_before(in, ff_add_i64_clamped(in->created_after_ms, 1));
+    if (in->created_before_ms != FF_NULL64)
+        only_below(in, ff_uuid_first_of(in->created_before_ms));
+    if (in->before_created_ms != FF_NULL64)
+        only_below(in, below_place(in->before_created_ms, in->before_id));
+    if (!ff_uuid_is_zero(in->flow_id)) { /* members have its time */
+        not_before(in, ff_uuid_time_ms(in->flow_id));
+        only_below(in, ff_uuid_first_of(ff_uuid_time_ms(in->flow_id) + 1));
+    }
+}
+
+static ff_status list_in(const struct ff_filter *filter, int64_t now_ms,
+                         struct ff_in_execution_list *in, struct ff_error *reterr)
 {
     *in = (struct ff_in_execution_list){
         .namespace = ff_str_of(filter->ns),
@@ -68,6 +108,7 @@ static ff_status list_in(const struct ff_filter *filter, struct ff_in_execution_
     }
     if (filter->cursor && filter->cursor[0])
         FF_TRY(ff_list_cursor_read(filter->cursor, &in->before_created_ms, &in->before_id, reterr));
+    set_range(now_ms, in);
     return FF_OK;
 }
 
@@ -81,7 +122,7 @@ ff_status ff_list_rows(struct ff_client *client, struct ff_arena *arena,
     struct ff_read read;
 
     *ret = (struct ff_list_page){0};
-    FF_TRY(list_in(filter, &in, reterr));
+    FF_TRY(list_in(filter, ff_engine_now_ms(client->engine), &in, reterr));
     if (filter->state) {
         in.states = codes;
         in.states_count = ff_state_codes_of_public(ff_str_of(filter->state), codes);

@@ -20,8 +20,8 @@
 #include "base/banned.h"
 
 /* Only one executor takes large jobs, and takes them in order: so of two with the same key the
- * later is the duplicate. Items without a key are shared; they are created at one time, and their
- * ids keep their order for whoever claims after the call. */
+ * later is the duplicate. Items without a key are shared: each is created at the time in its id,
+ * which keeps their order for whoever claims after the call. */
 #define LARGE_FROM 1
 
 void ff_submission_init(struct ff_submission *submission)
@@ -55,13 +55,15 @@ static size_t submit_bytes(const void *items, size_t index)
 }
 
 #define COUNTER_BITS 12 /* what a UUIDv7 has between its time and its variant */
+#define ROUNDED_MS   1  /* what we know of the store's time may be ahead by so much */
 
 /* Ids of one client rise in the order of its calls, also within a millisecond: they decide who is
  * older when two executions were created at the same time. A counter that overflows borrows from
  * the next millisecond. */
-static int64_t mint(struct ff_client *client, uint8_t random[10])
+static int64_t mint(struct ff_client *client, uint8_t random[10], bool *ret_dated)
 {
-    const int64_t now_ms = ff_max_i64(ff_engine_now_ms(client->engine), 0);
+    const bool dated = ff_engine_knows_now(client->engine);
+    const int64_t now_ms = ff_max_i64(ff_engine_now_ms(client->engine) - ROUNDED_MS, 0);
     uint64_t last = client->minted;
     uint64_t next;
 
@@ -73,15 +75,25 @@ static int64_t mint(struct ff_client *client, uint8_t random[10])
             next = last + 1;
     } while (!atomic_compare_exchange_weak(&client->minted, &last, next));
     ff_put_be16(random, (uint16_t)(next & ((1u << COUNTER_BITS) - 1)));
+    *ret_dated = dated;
     return (int64_t)(next >> COUNTER_BITS);
 }
 
-struct ff_uuid ff_api_mint_flow(struct ff_client *client)
+struct ff_uuid ff_api_mint_flow(struct ff_client *client, bool *ret_dated)
 {
     uint8_t random[10];
-    const int64_t at_ms = mint(client, random);
+    const int64_t at_ms = mint(client, random, ret_dated);
 
     return ff_flow_id_mint(at_ms, random);
+}
+
+/* An id of our own says when it was minted, by the store's time if that is known. */
+static struct ff_exec_id mint_execution(struct ff_client *client, bool *ret_dated)
+{
+    uint8_t random[10];
+    const int64_t at_ms = mint(client, random, ret_dated);
+
+    return ff_exec_id_mint(at_ms, random);
 }
 
 static ff_status submit_id(struct ff_client *client, const char *text, struct ff_submit_in *in,
@@ -90,10 +102,7 @@ static ff_status submit_id(struct ff_client *client, const char *text, struct ff
     struct ff_uuid bare;
 
     if (!text) {
-        uint8_t random[10];
-        const int64_t at_ms = mint(client, random);
-
-        in->id = ff_exec_id_mint(at_ms, random);
+        in->id = mint_execution(client, &in->dated);
         return FF_OK;
     }
     if (ff_uuid_parse(ff_str_of(text), &bare))
@@ -186,6 +195,7 @@ static ff_status submit_fill(struct ff_client *client, struct ff_job *job, const
     FF_TRY(ff_submission_in(client, job, &item, in, reterr));
     FF_TRY(submit_id(client, item.execution_id, in, reterr));
     job->repeatable = in->own_id || item.idempotency_key;
+    job->shared = in->dated && !job->repeatable;
     if (job->repeatable)
         FF_TRY(ff_json_same(item.input, item.input_content_type, &job->arena, &in->input_same,
                             reterr));

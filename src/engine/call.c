@@ -35,19 +35,9 @@ static bool is_about_member(const struct ff_job *job)
     return (job->type->flags & FF_OPF_LEASED) && !ff_exec_id_is_solo(task->id);
 }
 
-/* The store's time, for those whose items are created at one time. */
-static int64_t called_ms(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (jobs[i]->large && ff_engine_knows_now(engine))
-            return ff_engine_now_ms(engine);
-    return FF_NULL64;
-}
-
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
     const int64_t now_ms = ff_engine_mono_ms(engine);
-    const int64_t at_ms = called_ms(engine, jobs, count);
 
     for (size_t i = 0; i < count; i++) {
         struct ff_job *const job = jobs[i];
@@ -58,9 +48,8 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
         job->kept = ff_arena_mark(&job->arena);
         job->member = is_about_member(job);
         job->born_mono_ms = now_ms;
-        job->called_ms = job->large ? at_ms : FF_NULL64;
-        if (at_ms == FF_NULL64 || engine->executors[0].which == FF_TAKE_ALL)
-            job->shared = false; /* then only the one who writes them all could keep their order */
+        if (engine->executors[0].which == FF_TAKE_ALL)
+            job->shared = false; /* there is nobody to share with */
         job->inner_done = job->done;
         job->inner_ctx = job->ctx;
         job->done = counted_done;

@@ -115,8 +115,6 @@ void ff_engine_env(struct ff_engine *engine, int64_t now_ms, struct ff_capsets *
                    struct ff_batch_env *ret);
 /* The store answered: its time is now_ms. */
 void ff_engine_contact(struct ff_engine *engine, int64_t now_ms);
-/* Whether ff_engine_now_ms can be trusted: its clock stands still while the machine sleeps. */
-bool ff_engine_knows_now(struct ff_engine *engine);
 void ff_engine_contact_lost(struct ff_engine *engine);
 /* Another process has been in contact since then, and was so at last_ms. */
 void ff_engine_contact_shared(struct ff_engine *engine, int64_t since_ms, int64_t last_ms);

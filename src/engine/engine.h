@@ -72,6 +72,8 @@ const struct ff_clock *ff_engine_clock(const struct ff_engine *engine);
 void ff_engine_random(struct ff_engine *engine, void *buf, size_t len);
 /* The store's time, as far as this process knows it. */
 int64_t ff_engine_now_ms(struct ff_engine *engine);
+/* Whether ff_engine_now_ms can be trusted: its clock stands still while the machine sleeps. */
+bool ff_engine_knows_now(struct ff_engine *engine);
 
 struct ff_loop_report {
     const char *name;

@@ -64,7 +64,6 @@ struct ff_job {
     bool rides;              /* with the batch that has made it */
     int64_t look_at_mono_ms; /* claims that wait before they have looked: when to; else 0 */
     int64_t born_mono_ms;
-    int64_t called_ms;            /* large ones: the store's time then; FF_NULL64: not known */
     _Atomic uint32_t busy_rounds; /* somebody else had its row or key, so many times */
     uint32_t agains;              /* how often apply said FF_AGAIN */
     uint32_t losses;              /* how many commits with it were lost */

@@ -148,6 +148,7 @@ typedef enum ff_reopen { FF_REOPEN_SKIPPED = 0, FF_REOPEN_DOWNSTREAM = 1 } ff_re
 #define FF_EXEC_INPUT_PASSED    8  /* an edge brings the input: none can be given with a replay */
 #define FF_EXEC_FOLLOWS         16 /* ended; runs again when its join may be satisfied again */
 #define FF_EXEC_FOLLOWED        32 /* ended; its next run reopens those below it */
+#define FF_EXEC_DATED           64 /* created at the time in its id: lists find it by its key */
 #define FF_EXEC_INPUT_SHIFT     8  /* bits 8..13: such an input has at most 2^n bytes */
 #define FF_EXEC_INPUT_MASK      63
 

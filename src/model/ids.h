@@ -41,6 +41,13 @@ FF_MUST_CHECK ff_status ff_exec_id_parse(struct ff_str text, struct ff_exec_id *
                                          struct ff_error *reterr);
 FF_MUST_CHECK ff_status ff_flow_id_parse(struct ff_str text, struct ff_uuid *ret_id,
                                          struct ff_error *reterr);
+/* Where the members of a flow lie among all keys, if they have its time: what the blocks that read
+ * {{members}} take. */
+#define FF_MEMBERS_OF(id)                                                                          \
+    .partition_key = ff_flow_partition(id), .flow_id = (id), .flow_ms = ff_uuid_time_ms(id),       \
+    .from_id = ff_uuid_first_of(ff_uuid_time_ms(id)),                                              \
+    .below_id = ff_uuid_first_of(ff_uuid_time_ms(id) + 1)
+
 bool ff_exec_id_eq(struct ff_exec_id a, struct ff_exec_id b);
 
 #endif

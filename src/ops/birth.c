@@ -93,29 +93,43 @@ static void set_input(struct ff_work *work, const struct ff_submit_in *in,
     execution->input_type = in->input_type;
 }
 
-/* One of many items is as old as its call: so they keep their order, whoever writes them when. The
- * store's clock may be a little behind what we thought it was then. Members of flows are as old as
- * what made them. */
-static int64_t created_ms(const struct ff_work *work, const struct ff_membership *member)
+/* The time in an id that was minted by the store's time counts however long the call has waited;
+ * that of any other must be close to now. Nothing is made in the future: who asks for what there is
+ * by now must find it. */
+int64_t ff_birth_ms(const struct ff_work *work, struct ff_uuid id, bool dated)
 {
-    const bool told = !member && work->called_ms > 0 &&
-                      work->called_ms <= ff_add_i64_clamped(work->now_ms, FF_CALL_AHEAD_MS);
+    const int64_t told_ms = ff_uuid_time_ms(id);
+    const bool is_late = told_ms < work->now_ms - FF_CALL_NEAR_MS;
 
-    return told ? work->called_ms : work->now_ms;
+    return told_ms > work->now_ms || (is_late && !dated) ? work->now_ms : told_ms;
 }
 
+/* Members are looked for by their flow's time: if that is not right, none of them is dated. */
+static bool is_dated(const struct ff_execution *execution, const struct ff_membership *member)
+{
+    const int64_t told_ms = ff_uuid_time_ms(execution->execution_id);
+
+    return execution->created_at_ms == told_ms &&
+           (!member || member->flow->created_at_ms == told_ms);
+}
+
+/* What is said relative to birth counts from there, but nobody's time runs out while his call waits
+ * for the store. */
 static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
                       const struct ff_membership *member, struct ff_execution *execution)
 {
-    const int64_t until_ms = in->delay_ms != FF_NULL64
-                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
-                                 : in->delay_until_ms;
+    const int64_t born_ms = member ? member->created_ms : ff_birth_ms(work, in->id.uuid, in->dated);
+    const int64_t from_ms = born_ms < work->now_ms - FF_CALL_NEAR_MS ? work->now_ms : born_ms;
+    const int64_t until_ms =
+        in->delay_ms != FF_NULL64 ? ff_add_i64_clamped(from_ms, in->delay_ms) : in->delay_until_ms;
 
-    execution->created_at_ms = execution->changed_at_ms = created_ms(work, member);
+    execution->created_at_ms = execution->changed_at_ms = born_ms;
+    if (is_dated(execution, member))
+        execution->flags |= FF_EXEC_DATED;
     execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
     execution->deadline_ms = in->deadline_ms;
     execution->deadline_at_ms = in->deadline_ms != FF_NULL64
-                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
+                                    ? ff_add_i64_clamped(from_ms, in->deadline_ms)
                                     : in->deadline_at_ms;
 }
 

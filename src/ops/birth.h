@@ -14,7 +14,11 @@
 struct ff_membership {
     const struct ff_flow *flow;
     struct ff_str node, hash;
+    int64_t created_ms; /* as old as what made it: its flow, or the call that let it grow */
 };
+
+/* When what has this id was made: the time in it, where that can be believed. */
+int64_t ff_birth_ms(const struct ff_work *work, struct ff_uuid id, bool dated);
 
 /* Asks for what a birth must look at. */
 void ff_birth_need(struct ff_work *work, const struct ff_submit_in *in);

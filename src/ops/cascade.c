@@ -155,7 +155,11 @@ ff_status ff_member_insert(struct ff_work *work, const struct ff_flow *flow,
     const struct ff_graph_node *const node = &graph->shape.nodes[at];
     struct ff_submit_in *const submit = &graph->nodes[at].submit;
     const struct ff_membership member = {
-        flow, node->name, {(const char *)graph->nodes[at].hash, sizeof graph->nodes[at].hash}};
+        .flow = flow,
+        .node = node->name,
+        .hash = {(const char *)graph->nodes[at].hash, sizeof graph->nodes[at].hash},
+        .created_ms = graph->shape.grows ? work->now_ms : flow->created_at_ms,
+    };
     struct ff_execution *execution;
 
     submit->namespace = flow->namespace;

@@ -20,6 +20,7 @@ struct ff_tag_in {
 struct ff_submit_in {
     struct ff_exec_id id; /* minted with the op, or the caller's own */
     bool own_id;
+    bool dated; /* minted by the store's time */
     struct ff_str namespace, lane, kind;
     struct ff_str input, input_type; /* input absent: null; type absent: JSON */
     struct ff_str input_same;        /* what repeats are compared by; absent: the input */

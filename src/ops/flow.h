@@ -35,6 +35,7 @@ struct ff_graph_in {
 struct ff_flow_create_in {
     struct ff_uuid flow_id; /* minted with the op, or the caller's own */
     bool own_id;
+    bool dated;                    /* minted by the store's time */
     struct ff_str namespace, kind; /* namespace absent: "default"; kind absent: none */
     struct ff_tag_in *tags;
     size_t tag_count;

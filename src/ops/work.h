@@ -35,7 +35,6 @@ struct ff_work {
     const struct ff_settings *settings;
     const struct ff_capsets *capsets; /* as far as this process knows them */
     int64_t now_ms;                   /* the store's time; 0 while asking */
-    int64_t called_ms; /* of one of many items: the same when the call came; else FF_NULL64 */
     int64_t contact_since_ms; /* store time since when contact is unbroken; see the lapse brake */
     int64_t steady_since_ms;  /* the same, by the finer measure for short leases */
     struct ff_uuid seed;      /* random bits minted with the op: the same in every rerun */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * execution_list.c -- many executions: filters and pages. Pitfall F56 (no search). */
-#include "support/domain.h"
+#include "model/ids.h"
+#include "support/flows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -330,4 +331,85 @@ FF_CONFORMANCE(execution_list, pages_of_a_tag_cover_everything_once)
         memcpy(cursor, page->next_cursor, sizeof cursor);
     } while (cursor[0]);
     EXPECT_INT(t, 10, (int64_t)seen);
+}
+
+/* The key has the place of those that were created at the time in their id; an index has that of
+ * the others. Ids of one's own say what they like. */
+static void given_all_kinds_of_ids(struct test *t)
+{
+    static const int64_t off_ms[] = {0, 5, -86400000, 86400000, -500, 0};
+    static const char *const odd[] = {"{fp:3}:00000000-0000-0000-0000-00000000000",
+                                      "{fp:4}:ffffffff-ffff-ffff-ffff-ffffffffff0",
+                                      "{fp:5}:5b0c9e5c-3f3a-4b53-9d4b-1d3c7a2b9f1"};
+    struct ff_submission s = submission();
+    char text[FF_ID_TEXT_BYTES];
+
+    for (size_t i = 0; i < sizeof off_ms / sizeof off_ms[0]; i++) {
+        const uint8_t random[10] = {(uint8_t)i};
+
+        (void)given_submitted(t);
+        ff_exec_id_text(ff_exec_id_mint(store_now_ms(t) + off_ms[i], random), text);
+        s.execution_id = text;
+        (void)given(t, &s);
+        (void)given_flow(t, "a b | a>b");
+        (void)snprintf(text, sizeof text, "%s%zx", odd[i % 3], i + 1);
+        (void)given(t, &s);
+    }
+}
+
+static bool comes_before(const struct ff_info *a, const struct ff_info *b)
+{
+    return a->created_at_ms > b->created_at_ms ||
+           (a->created_at_ms == b->created_at_ms &&
+            strcmp(strchr(a->execution_id, '}'), strchr(b->execution_id, '}')) > 0);
+}
+
+FF_CONFORMANCE(execution_list, ids_of_all_kinds_are_in_one_order)
+{
+    struct ff_filter f = filter();
+    const struct ff_info_list *all;
+
+    given_all_kinds_of_ids(t);
+    f.lane = "default"; /* without the executions that tell the time */
+    f.limit = 1000;
+    all = list(t, &f);
+    EXPECT_INT(t, 30, (int64_t)all->count);
+    for (size_t i = 1; i < all->count; i++)
+        EXPECT(t, comes_before(&all->items[i - 1], &all->items[i]));
+    for (f.limit = 1; f.limit < 8; f.limit++) {
+        char cursor[FF_CURSOR_BYTES] = "";
+        size_t seen = 0;
+
+        do {
+            const struct ff_info_list *page;
+
+            f.cursor = cursor;
+            page = list(t, &f);
+            for (size_t i = 0; i < page->count; i++, seen++)
+                EXPECT_TEXT(t, all->items[seen].execution_id, page->items[i].execution_id);
+            memcpy(cursor, page->next_cursor, sizeof cursor);
+        } while (cursor[0]);
+        EXPECT_INT(t, (int64_t)all->count, (int64_t)seen);
+    }
+}
+
+FF_CONFORMANCE(execution_list, ids_of_all_kinds_are_found_by_time)
+{
+    struct ff_filter f = filter();
+    const struct ff_info_list *all;
+
+    given_all_kinds_of_ids(t);
+    f.lane = "default";
+    f.limit = 1000;
+    all = list(t, &f);
+    for (size_t i = 0; i < all->count; i++) {
+        const int64_t at_ms = all->items[i].created_at_ms;
+        size_t want = 0;
+
+        for (size_t j = 0; j < all->count; j++)
+            want += all->items[j].created_at_ms == at_ms;
+        f.created_after_ms = at_ms - 1;
+        f.created_before_ms = at_ms + 1;
+        EXPECT_INT(t, (int64_t)want, (int64_t)list(t, &f)->count);
+    }
 }

@@ -143,3 +143,42 @@ FF_CONFORMANCE(flow_read, a_page_has_the_counts_of_each_flow)
         EXPECT_INT(t, i == 1 ? 4 : 1, count_of(found, "waiting"));
     }
 }
+
+/* Members are found by the time of their flow, or, where that is not when it was made, by an index.
+ * Those that came later stand among the first. */
+FF_CONFORMANCE(flow_read, members_are_found_whatever_their_ids_say)
+{
+    static const char *const ids[] = {NULL,
+                                      "01890000-0000-7000-8000-000000000001",
+                                      "01890000-0000-7000-8000-000000000002",
+                                      "00000000-0000-0000-0000-000000000003",
+                                      "ffffffff-ffff-ffff-ffff-fffffffffff4",
+                                      "5b0c9e5c-3f3a-4b53-9d4b-1d3c7a2b9f10",
+                                      NULL};
+    struct flow flows[sizeof ids / sizeof ids[0]];
+    const size_t count = sizeof ids / sizeof ids[0];
+
+    for (size_t i = 0; i < count; i++) {
+        struct ff_flow_request *const r = graph(t, "a b | a>b");
+        struct ff_flow_made made;
+
+        r->flow_id = ids[i];
+        EXPECT_OK(t, when_flow_created(t, r, &made));
+        memcpy(flows[i].id, made.flow_id, sizeof flows[i].id);
+    }
+    WAIT_UNTIL(t, store_now_ms(t) > look(t, node_id(t, &flows[count - 1], "b"))->created_at_ms);
+    for (size_t i = 0; i < count; i++)
+        EXPECT_OK(t, when_grown(t, &flows[i], "c | a>c", NULL));
+    for (size_t i = 0; i < count; i++) {
+        struct ff_filter f;
+
+        EXPECT_FLOW(t, &flows[i], "open a:waiting b:waiting_children c:waiting_children");
+        ff_filter_init(&f);
+        f.flow_id = flows[i].id;
+        EXPECT_INT(t, 3, (int64_t)list(t, &f)->count);
+    }
+    for (size_t i = 0; i < count; i++)
+        EXPECT_OK(t, when_flow_cancelled(t, &flows[i], "cancel_all"));
+    for (size_t i = 0; i < count; i++)
+        WAIT_FLOW(t, &flows[i], "cancelled a:cancelled b:cancelled c:cancelled");
+}

@@ -312,6 +312,7 @@ static void compare_executions(struct reader *reader)
     const struct ff_in_execution_list in = {.created_after_ms = FF_NULL64,
                                             .created_before_ms = FF_NULL64,
                                             .before_created_ms = FF_NULL64,
+                                            .below_id = ff_uuid_first_of(INT64_MAX),
                                             .limit = 1000000};
     struct ff_value params[FF_SQL_EXECUTION_LIST_PARAMS];
     struct ff_read list;

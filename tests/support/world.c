@@ -502,7 +502,6 @@ static struct ff_work work_for(struct world *world, struct ff_rowset *rows, uint
                            .arena = &world->arena,
                            .settings = &world->settings,
                            .capsets = &world->capsets,
-                           .called_ms = world->called_ms,
                            .contact_since_ms = world->contact_since_ms,
                            .steady_since_ms = world->steady_since_ms};
 

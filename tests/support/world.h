@@ -25,7 +25,7 @@ struct world {
     size_t event_count;
     struct ff_settings settings;
     struct ff_capsets capsets; /* kept up to date, as the engine does */
-    int64_t now_ms, called_ms, contact_since_ms, steady_since_ms;
+    int64_t now_ms, contact_since_ms, steady_since_ms;
     uint64_t ops; /* seeds of the ops, so every run is the same */
     struct ff_error error;
     int rounds; /* batches the last run took */

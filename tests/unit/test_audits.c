@@ -127,6 +127,7 @@ static const struct {
     {FF_SQL_FSCK_LEASE_WITHOUT_OWNER, KEPT
      "UPDATE ff_execution SET lease_id = " ID(c) " WHERE state = 90"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 50"},
+    {FF_SQL_FSCK_DATED_WRONG, "UPDATE ff_execution SET flags = flags | 64"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = NULL WHERE state = 20"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET due_at_ms = 8001 WHERE state = 20"},
     {FF_SQL_FSCK_TIMER_MISSING, "UPDATE ff_execution SET deadline_at_ms = 9 WHERE state = 10"},

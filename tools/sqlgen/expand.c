@@ -267,6 +267,7 @@ static void add_named_code(struct expansion *at, struct arg name)
         {"PAYLOAD_RESULT", FF_PAYLOAD_RESULT},
         {"EXEC_INPUT_ELSEWHERE", FF_EXEC_INPUT_ELSEWHERE},
         {"EXEC_TAGGED", FF_EXEC_TAGGED},
+        {"EXEC_DATED", FF_EXEC_DATED},
         {"EXEC_NO_NEW_ATTEMPT", FF_EXEC_NO_NEW_ATTEMPT},
         {"FLOW_RUNNING", FF_FLOW_RUNNING},
         {"FLOW_COMPLETED", FF_FLOW_COMPLETED},

@@ -126,7 +126,7 @@ static struct ff_flow *insert_flow(struct ff_work *work, const struct ff_flow_cr
     flow->instance_tag = in->instance_tag;
     flow->tags = in->packed_tags;
     flow->submit_hash = hash_of(in);
-    flow->created_at_ms = work->now_ms;
+    flow->created_at_ms = flow->changed_at_ms = ff_birth_ms(work, in->flow_id, in->dated);
     flow->node_count = (int32_t)in->graph.shape.node_count;
     flow->edge_count = (int32_t)in->graph.shape.edge_count;
     ff_flow_move(work, flow, FF_FLOW_RUNNING, FF_EVENT_FLOW_CREATED);

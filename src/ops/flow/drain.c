@@ -17,7 +17,8 @@ void ff_flow_drain_need(struct ff_work *work, struct ff_flow_drain_in *in)
 {
     const struct ff_flow flow = ff_flow_key(in->flow_id);
     struct ff_value params[FF_SQL_FLOW_MEMBERS_ALIVE_PARAMS];
-    const struct ff_in_flow_members_alive page = {.flow_id = in->flow_id, .after_id = in->cursor};
+    const struct ff_in_flow_members_alive page = {FF_MEMBERS_OF(in->flow_id),
+                                                  .after_id = in->cursor};
 
     in->scan = NULL;
     if (!in->known) {

@@ -16,7 +16,7 @@ void ff_flow_remove_need(struct ff_work *work, struct ff_flow_remove_in *in)
 {
     const struct ff_flow flow = ff_flow_key(in->flow_id);
     struct ff_value params[FF_SQL_FLOW_MEMBERS_PARAMS];
-    const struct ff_in_flow_members page = {.flow_id = in->flow_id};
+    const struct ff_in_flow_members page = {FF_MEMBERS_OF(in->flow_id)};
 
     in->scan = NULL;
     ff_work_want(work, FF_TABLE_FLOW, &flow, FF_WANT_LOCK);

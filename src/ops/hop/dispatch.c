@@ -105,7 +105,7 @@ static void need_edges(struct ff_work *work, struct ff_dispatch_in *in)
 static void need_leaf(struct ff_work *work, struct ff_dispatch_in *in)
 {
     struct ff_value params[FF_SQL_FLOW_BROKEN_LEAF_PARAMS];
-    const struct ff_in_flow_broken_leaf leaf = {.flow_id = in->flow_id};
+    const struct ff_in_flow_broken_leaf leaf = {FF_MEMBERS_OF(in->flow_id)};
 
     ff_in_flow_broken_leaf_values(&leaf, params);
     in->leaf =

@@ -39,15 +39,25 @@ SELECT {{execution.columns:e}}
  ORDER BY e.execution_id
  LIMIT :limit;
 
--- fragment: execution_filter
--- note: Of an execution `e`. (before_created_ms, before_id) is the last row of the page before;
---       both null on the first page. A worker has what it runs: who completed an execution stays on
---       its row, see ff_attempt_is_kept.
+-- fragment: dated
+-- note: Of an execution `e`: it was created at the time in its id, so the key has its place.
+(e.flags & {{code:EXEC_DATED}}) <> 0;
+
+-- fragment: undated
+-- note: All others; the words of the index ff_execution_undated.
+(e.flags & {{code:EXEC_DATED}}) = 0;
+
+-- fragment: execution_place
+-- note: Of an execution `e`: behind the last row of the page before, between two times.
 (e.created_at_ms, e.execution_id)
            < (coalesce(:before_created_ms, 9223372036854775807), :before_id)
    AND e.created_at_ms > coalesce(:created_after_ms, -1)
-   AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807)
-   AND (:namespace IS NULL OR e.namespace = :namespace)
+   AND e.created_at_ms < coalesce(:created_before_ms, 9223372036854775807);
+
+-- fragment: execution_filter
+-- note: Of an execution `e`. A worker has what it runs: who completed an execution stays on its
+--       row, see ff_attempt_is_kept.
+(:namespace IS NULL OR e.namespace = :namespace)
    AND (:lane IS NULL OR e.lane = :lane)
    AND (:kind IS NULL OR e.kind = :kind)
    AND (:states IS NULL OR e.state {{any:states}})
@@ -57,18 +67,35 @@ SELECT {{execution.columns:e}}
 -- name: execution_list
 -- in:   namespace:text? lane:text? kind:text? states:i64[]? flow_id:uuid? worker_id:text?
 -- in:   tag_name:text? tag_value:text? created_after_ms:i64? created_before_ms:i64?
--- in:   before_created_ms:i64? before_id:uuid? limit:i64
+-- in:   before_created_ms:i64? before_id:uuid? from_id:uuid below_id:uuid limit:i64
 -- out:  row:execution
--- note: Newest first. `tag_value` null: the tag exists, whatever its value. Two branches of which
---       one runs: without a tag the index of creation times is walked, with one the index of tags,
---       so that a rare tag is found without walking all executions.
+-- note: Newest first, by (created_at_ms, execution_id). Both `before` are of the last row of the
+--       page before, null on the first page. Without a tag the dated are walked by their key, from
+--       `below_id` down to `from_id`, which say for them what place and times say for others; and
+--       beside them those few by an index of their own. With one the index of tags is walked, so
+--       that a rare tag is found without walking all executions. `tag_value` null: any. A range
+--       that is written as two comparisons of one column is small to Postgres, as long as it knows
+--       nothing of the table: it would sort.
 SELECT *
   FROM (SELECT {{execution.columns:e}}
           FROM ff_execution e
          WHERE :tag_name IS NULL
+           AND {{dated}}
+           AND (e.execution_id, e.partition_key) >= (:from_id, 0)
+           AND e.execution_id < :below_id
+           AND {{execution_filter}}
+         ORDER BY e.execution_id DESC
+         LIMIT :limit) dated
+UNION ALL
+SELECT *
+  FROM (SELECT {{execution.columns:e}}
+          FROM ff_execution e
+         WHERE :tag_name IS NULL
+           AND {{undated}}
+           AND {{execution_place}}
            AND {{execution_filter}}
          ORDER BY e.created_at_ms DESC, e.execution_id DESC
-         LIMIT :limit) plain
+         LIMIT :limit) undated
 UNION ALL
 SELECT *
   FROM (SELECT {{execution.columns:e}}
@@ -78,6 +105,7 @@ SELECT *
          WHERE :tag_name IS NOT NULL
            AND t.name = :tag_name
            AND (:tag_value IS NULL OR t.value = :tag_value)
+           AND {{execution_place}}
            AND {{execution_filter}}
          ORDER BY e.created_at_ms DESC, e.execution_id DESC
          LIMIT :limit) tagged

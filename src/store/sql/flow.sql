@@ -114,35 +114,54 @@ SELECT {{execution.columns:e}}
  ORDER BY e.execution_id
  LIMIT :limit;
 
+-- fragment: members
+-- note: The executions of a flow; parameters by FF_MEMBERS_OF. Ids of members have the time of
+--       their flow's: the dated lie together in the key. The others have an index. A flow that is
+--       not dated has no dated members, and its place in the key may be that of many.
+SELECT e.*
+  FROM ff_execution e
+ WHERE (e.flags & {{code:EXEC_DATED}}) <> 0
+   AND e.flow_id = :flow_id
+   AND e.execution_id >= :from_id
+   AND e.execution_id < :below_id
+   AND (SELECT f.created_at_ms FROM ff_flow f
+         WHERE f.partition_key = :partition_key AND f.flow_id = :flow_id) = :flow_ms
+UNION ALL
+SELECT e.*
+  FROM ff_execution e
+ WHERE (e.flags & {{code:EXEC_DATED}}) = 0
+   AND e.flow_id = :flow_id;
+
 -- name: flow_broken_leaf
--- in:   flow_id:uuid limit:i64
+-- in:   flow_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64 limit:i64
 -- out:  row:execution
 -- note: Members without outgoing edges that have not completed. None in a flow whose members have
 --       all ended: it has completed.
 SELECT {{execution.columns:e}}
-  FROM ff_execution e
- WHERE e.flow_id = :flow_id
-   AND e.state <> {{state:SUCCESS}}
+  FROM ({{members}}) e
+ WHERE e.state <> {{state:SUCCESS}}
    AND NOT EXISTS (SELECT 1 FROM ff_edge x
                     WHERE x.partition_key = e.partition_key AND x.execution_id = e.execution_id)
  LIMIT :limit;
 
 -- name: flow_members_alive
--- in:   flow_id:uuid after_id:uuid limit:i64
+-- in:   flow_id:uuid after_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64
+-- in:   limit:i64
 -- out:  row:execution
-SELECT {{execution.columns}}
-  FROM ff_execution
- WHERE flow_id = :flow_id AND execution_id > :after_id AND {{alive}}
- ORDER BY execution_id
+SELECT {{execution.columns:m}}
+  FROM ({{members}}) m
+ WHERE m.execution_id > :after_id AND {{alive:m}}
+ ORDER BY m.execution_id
  LIMIT :limit;
 
 -- name: flow_members
--- in:   flow_id:uuid after_id:uuid limit:i64
+-- in:   flow_id:uuid after_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64
+-- in:   limit:i64
 -- out:  row:execution
-SELECT {{execution.columns}}
-  FROM ff_execution
- WHERE flow_id = :flow_id AND execution_id > :after_id
- ORDER BY execution_id
+SELECT {{execution.columns:m}}
+  FROM ({{members}}) m
+ WHERE m.execution_id > :after_id
+ ORDER BY m.execution_id
  LIMIT :limit;
 
 -- name: hops_open
@@ -234,44 +253,48 @@ SELECT {{flow.columns:f}}
  LIMIT :limit;
 
 -- name: flow_counts
--- in:   flow_id:uuid
+-- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid flow_ms:i64
 -- out:  cells state:i64 count:i64 started:i64
 -- note: Members by state, and how many of them have ever begun or ended.
 SELECT state, count(*) AS count,
        count(CASE WHEN {{begun}} THEN 1 END) AS started
-  FROM ff_execution
- WHERE flow_id = :flow_id
+  FROM ({{members}}) m
+ WHERE partition_key = :partition_key
  GROUP BY state
  ORDER BY state;
 
 -- name: flow_nodes
--- in:   flow_id:uuid
+-- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid flow_ms:i64
 -- out:  cells partition_key:i64 execution_id:uuid node:text kind:text state:i64
 SELECT partition_key, execution_id, node, kind, state
-  FROM ff_execution
- WHERE flow_id = :flow_id
+  FROM ({{members}}) m
+ WHERE partition_key = :partition_key
  ORDER BY node;
 
 -- name: flow_edges
--- in:   partition_key:i16 flow_id:uuid
+-- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid
 -- out:  cells from_node:text to_node:text pass:i64 outcome:i64
--- note: CROSS JOIN makes SQLite begin with the members.
+-- note: Found by their key, which begins with that of a member. CROSS JOIN makes SQLite begin
+--       there.
 SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
-  FROM ff_execution u
- CROSS JOIN ff_edge x
+  FROM ff_edge x
+ CROSS JOIN ff_execution u
   JOIN ff_execution d ON d.partition_key = x.partition_key AND d.execution_id = x.downstream_id
- WHERE u.flow_id = :flow_id AND u.partition_key = :partition_key
-   AND x.partition_key = u.partition_key AND x.execution_id = u.execution_id
+ WHERE x.partition_key = :partition_key AND x.flow_id = :flow_id
+   AND x.execution_id >= :from_id AND x.execution_id < :below_id
+   AND u.partition_key = x.partition_key AND u.execution_id = x.execution_id
  ORDER BY u.node, d.node;
 
 -- name: flow_joins
--- in:   partition_key:i16 flow_id:uuid
+-- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid
 -- out:  cells node:text policy:i64 k:i64 on_satisfied:i64
 -- out:  cells success:i64 fail:i64 skip:i64 total:i64 group_state:i64
 SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total, g.group_state
-  FROM ff_execution e
-  JOIN ff_edge_group g ON g.partition_key = e.partition_key AND g.execution_id = e.execution_id
- WHERE e.flow_id = :flow_id AND e.partition_key = :partition_key
+  FROM ff_edge_group g
+ CROSS JOIN ff_execution e
+ WHERE g.partition_key = :partition_key AND g.flow_id = :flow_id
+   AND g.execution_id >= :from_id AND g.execution_id < :below_id
+   AND e.partition_key = g.partition_key AND e.execution_id = g.execution_id
  ORDER BY e.node;
 
 -- name: upstreams

@@ -382,6 +382,35 @@ SELECT e.partition_key, e.execution_id, 'a time of record runs back' AS detail
     OR e.lease_acquired_at_ms > e.changed_at_ms
  LIMIT :limit;
 
+-- name: fsck_dated_wrong
+-- in:   limit:i64
+-- out:  cells partition_key:i64 execution_id:uuid detail:text
+-- note: What is said to be created at the time in its id was, and so was its flow: lists and flows
+--       look for it there.
+-- postgres:
+-- Neither knows the other's way to write a number in hex.
+SELECT e.partition_key, e.execution_id,
+       'was created at another time than its id says' AS detail
+  FROM ff_execution e
+ WHERE {{dated}}
+   AND (left(replace(CAST(e.execution_id AS text), '-', ''), 12)
+        <> lpad(to_hex(e.created_at_ms), 12, '0')
+        OR (e.flow_id IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM ff_flow f
+                             WHERE f.flow_id = e.flow_id AND f.created_at_ms = e.created_at_ms)))
+ LIMIT :limit;
+-- sqlite:
+-- The same with printf.
+SELECT e.partition_key, e.execution_id,
+       'was created at another time than its id says' AS detail
+  FROM ff_execution e
+ WHERE {{dated}}
+   AND (substr(hex(e.execution_id), 1, 12) <> printf('%012X', e.created_at_ms)
+        OR (e.flow_id IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM ff_flow f
+                             WHERE f.flow_id = e.flow_id AND f.created_at_ms = e.created_at_ms)))
+ LIMIT :limit;
+
 -- name: fsck_input_missing
 -- in:   limit:i64
 -- out:  cells partition_key:i64 execution_id:uuid detail:text
