@@ -21,3 +21,9 @@ DROP INDEX ff_flow_draining;
 
 CREATE INDEX ff_flow_draining ON ff_flow (flow_id)
  WHERE draining = 1 OR state = {{code:FLOW_REMOVED}};
+
+-- Members are removed with their flow, and nobody asks for them by the time of their end.
+DROP INDEX ff_execution_finished;
+
+CREATE INDEX ff_execution_finished ON ff_execution (finished_at_ms)
+ WHERE finished_at_ms IS NOT NULL AND flow_id IS NULL;
