@@ -20,6 +20,7 @@
 
 /* Jobs of a call by filter that are under way at the same time. */
 #define WHERE_CHUNK  256
+#define THIS_YEAR_MS INT64_C(1767225600000) /* 2026-01-01 */
 #define TEN_YEARS_MS (INT64_C(10) * 366 * 24 * 3600 * 1000)
 
 void ff_filter_init(struct ff_filter *filter)
@@ -67,11 +68,12 @@ static void only_below(struct ff_in_execution_list *in, struct ff_uuid below)
         in->below_id = below;
 }
 
-/* The keys that dated rows of the page can have. No clock is set back by ten years, and beyond lie
- * most ids that are no UUIDv7. */
+/* The keys that dated rows of the page can have. No clock is set back by ten years, nor to before
+ * this was written, and beyond lie most ids that are no UUIDv7. */
 static void set_range(int64_t now_ms, struct ff_in_execution_list *in)
 {
-    in->below_id = ff_uuid_first_of(ff_add_i64_clamped(now_ms, TEN_YEARS_MS));
+    in->below_id =
+        ff_uuid_first_of(ff_add_i64_clamped(ff_max_i64(now_ms, THIS_YEAR_MS), TEN_YEARS_MS));
     if (in->created_after_ms != FF_NULL64)
         not_before(in, ff_add_i64_clamped(in->created_after_ms, 1));
     if (in->created_before_ms != FF_NULL64)

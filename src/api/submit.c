@@ -75,7 +75,7 @@ static int64_t mint(struct ff_client *client, uint8_t random[10], bool *ret_date
             next = last + 1;
     } while (!atomic_compare_exchange_weak(&client->minted, &last, next));
     ff_put_be16(random, (uint16_t)(next & ((1u << COUNTER_BITS) - 1)));
-    *ret_dated = dated;
+    *ret_dated = dated && (int64_t)(next >> COUNTER_BITS) <= now_ms + ROUNDED_MS;
     return (int64_t)(next >> COUNTER_BITS);
 }
 

@@ -96,13 +96,24 @@ int64_t ff_uuid_time_ms(struct ff_uuid uuid)
     return (int64_t)(ff_get_be64(uuid.b) >> 16);
 }
 
-struct ff_uuid ff_uuid_first_of(int64_t unix_ms)
+static struct ff_uuid filled(int64_t unix_ms, int filling)
 {
     const int64_t at_ms = ff_min_i64(ff_max_i64(unix_ms, 0), (int64_t)FF_UUID_V7_UNIX_MS_MAX);
-    struct ff_uuid uuid = {.b = {0}};
+    struct ff_uuid uuid;
 
+    memset(uuid.b, filling, sizeof uuid.b);
     ff_put_be(uuid.b, (uint64_t)at_ms, 6);
     return uuid;
+}
+
+struct ff_uuid ff_uuid_first_of(int64_t unix_ms)
+{
+    return filled(unix_ms, 0);
+}
+
+struct ff_uuid ff_uuid_last_of(int64_t unix_ms)
+{
+    return filled(unix_ms, 0xff);
 }
 
 struct ff_uuid ff_uuid_v4(const uint8_t random[16])

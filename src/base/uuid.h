@@ -41,6 +41,7 @@ int64_t ff_uuid_time_ms(struct ff_uuid uuid);
 /* The lowest uuid of that millisecond; times beyond what a uuid can say are brought back into it.
  */
 struct ff_uuid ff_uuid_first_of(int64_t unix_ms);
+struct ff_uuid ff_uuid_last_of(int64_t unix_ms); /* the highest */
 struct ff_uuid ff_uuid_v4(const uint8_t random[16]);
 
 /* 4 for v4, 7 for v7; whatever the version nibble says. */

@@ -45,8 +45,8 @@ FF_MUST_CHECK ff_status ff_flow_id_parse(struct ff_str text, struct ff_uuid *ret
  * {{members}} take. */
 #define FF_MEMBERS_OF(id)                                                                          \
     .partition_key = ff_flow_partition(id), .flow_id = (id), .flow_ms = ff_uuid_time_ms(id),       \
-    .from_id = ff_uuid_first_of(ff_uuid_time_ms(id)),                                              \
-    .below_id = ff_uuid_first_of(ff_uuid_time_ms(id) + 1)
+    .first_id = ff_uuid_first_of(ff_uuid_time_ms(id)),                                             \
+    .last_id = ff_uuid_last_of(ff_uuid_time_ms(id))
 
 bool ff_exec_id_eq(struct ff_exec_id a, struct ff_exec_id b);
 

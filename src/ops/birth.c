@@ -113,23 +113,22 @@ static bool is_dated(const struct ff_execution *execution, const struct ff_membe
            (!member || member->flow->created_at_ms == told_ms);
 }
 
-/* What is said relative to birth counts from there, but nobody's time runs out while his call waits
- * for the store. */
+/* What is relative counts from the batch: nobody's time runs out while his call waits. */
 static void set_times(const struct ff_work *work, const struct ff_submit_in *in,
                       const struct ff_membership *member, struct ff_execution *execution)
 {
-    const int64_t born_ms = member ? member->created_ms : ff_birth_ms(work, in->id.uuid, in->dated);
-    const int64_t from_ms = born_ms < work->now_ms - FF_CALL_NEAR_MS ? work->now_ms : born_ms;
-    const int64_t until_ms =
-        in->delay_ms != FF_NULL64 ? ff_add_i64_clamped(from_ms, in->delay_ms) : in->delay_until_ms;
+    const int64_t until_ms = in->delay_ms != FF_NULL64
+                                 ? ff_add_i64_clamped(work->now_ms, in->delay_ms)
+                                 : in->delay_until_ms;
 
-    execution->created_at_ms = execution->changed_at_ms = born_ms;
+    execution->created_at_ms = execution->changed_at_ms =
+        member ? member->created_ms : ff_birth_ms(work, in->id.uuid, in->dated);
     if (is_dated(execution, member))
         execution->flags |= FF_EXEC_DATED;
     execution->delay_until_ms = until_ms > work->now_ms ? until_ms : FF_NULL64;
     execution->deadline_ms = in->deadline_ms;
     execution->deadline_at_ms = in->deadline_ms != FF_NULL64
-                                    ? ff_add_i64_clamped(from_ms, in->deadline_ms)
+                                    ? ff_add_i64_clamped(work->now_ms, in->deadline_ms)
                                     : in->deadline_at_ms;
 }
 

@@ -44,7 +44,7 @@ FF_CONFORMANCE(execution_submit, reads_back_all_it_was_given)
     EXPECT_TEXT(t, "instance", info->tags[0].name);
     EXPECT_TEXT(t, "team", info->tags[1].name);
     EXPECT_TEXT(t, "blue", info->tags[1].value);
-    EXPECT_INT(t, info->created_at_ms + 3600000, info->deadline_at_ms);
+    EXPECT_INT(t, info->changed_at_ms + 3600000, info->deadline_at_ms);
     EXPECT_INT(t, 2, (int64_t)info->required_capability_count);
     EXPECT_INT(t, 7, info->policy.max_retries);
     EXPECT_TEXT(t, "fixed", info->policy.backoff);
@@ -105,7 +105,7 @@ FF_CONFORMANCE(execution_submit, with_a_future_delay_is_delayed)
     s.delay_ms = 3600000;
     info = look(t, given(t, &s).id);
     EXPECT_TEXT(t, "delayed", info->public_state);
-    EXPECT_INT(t, info->created_at_ms + 3600000, info->delay_until_ms);
+    EXPECT_INT(t, info->changed_at_ms + 3600000, info->delay_until_ms);
     EXPECT_VECTOR(t, info->execution_id,
                   "runnable unowned not_eligible_until_time pending_first_attempt none "
                   "waiting_for_delay");

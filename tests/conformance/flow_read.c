@@ -176,6 +176,8 @@ FF_CONFORMANCE(flow_read, members_are_found_whatever_their_ids_say)
         ff_filter_init(&f);
         f.flow_id = flows[i].id;
         EXPECT_INT(t, 3, (int64_t)list(t, &f)->count);
+        EXPECT_INT(t, 2, (int64_t)look_flow(t, &flows[i])->edge_info_count);
+        EXPECT_INT(t, 1, look_join(t, &flows[i], "c")->total);
     }
     for (size_t i = 0; i < count; i++)
         EXPECT_OK(t, when_flow_cancelled(t, &flows[i], "cancel_all"));

@@ -188,8 +188,8 @@ FF_CONFORMANCE(registry_look, tools_have_no_loops_at_work)
     struct name name;
 
     given_options(t, &quiet);
-    s.delay_ms = 300;
+    s.delay_ms = 1;
     name = given(t, &s);
-    WAIT_UNTIL(t, store_now_ms(t) > look(t, name.id)->created_at_ms + 1800);
+    WAIT_UNTIL(t, store_now_ms(t) > look(t, name.id)->created_at_ms + 1500);
     EXPECT_STATE(t, name.id, "delayed");
 }

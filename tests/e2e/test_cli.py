@@ -44,7 +44,7 @@ class Cli(Ff):
         self.assertEqual(7, shown["priority"])
         self.assertIsNone(shown["lease"])
         self.assertIsNone(shown["started_at_ms"])
-        self.assertEqual(shown["created_at_ms"] + 60000, shown["deadline_at_ms"])
+        self.assertEqual(shown["changed_at_ms"] + 60000, shown["deadline_at_ms"])
         human = self.ff("show", made["execution_id"])
         self.assertIn("waits for a worker", human)
         self.assertIn("colour=red", human)

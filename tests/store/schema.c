@@ -163,9 +163,11 @@ static bool walks(const struct ff_sql_block *block)
  * be found by their whole key from the beginning. */
 static void surroundings_are_found_by_key(void)
 {
-    const int ids[] = {FF_SQL_UPSTREAMS,         FF_SQL_UPSTREAMS_WITH,   FF_SQL_SIBLING_NEEDED,
-                       FF_SQL_FAILED_UPSTREAMS,  FF_SQL_FAILED_ANCESTORS, FF_SQL_HOPS_ABOUT,
-                       FF_SQL_OUTDATED_UPSTREAMS};
+    const int ids[] = {FF_SQL_UPSTREAMS,          FF_SQL_UPSTREAMS_WITH,   FF_SQL_SIBLING_NEEDED,
+                       FF_SQL_FAILED_UPSTREAMS,   FF_SQL_FAILED_ANCESTORS, FF_SQL_HOPS_ABOUT,
+                       FF_SQL_OUTDATED_UPSTREAMS, FF_SQL_FLOW_BROKEN_LEAF, FF_SQL_FLOW_MEMBERS,
+                       FF_SQL_FLOW_MEMBERS_ALIVE, FF_SQL_FLOW_COUNTS,      FF_SQL_FLOW_NODES,
+                       FF_SQL_FLOW_EDGES,         FF_SQL_FLOW_JOINS,       FF_SQL_FLOW_LIST};
     size_t walking = 0;
 
     CHECK(open_status(NULL) == FF_OK);

@@ -207,7 +207,7 @@ static void test_api__everything_comes_back(void **state)
     assert_int_equal(70, info->policy.delay_ms);
     assert_int_equal(2, info->policy.max_retries);
     assert_int_equal(5000, info->policy.attempt_timeout_ms);
-    assert_int_equal(info->created_at_ms + 3600000, info->deadline_at_ms);
+    assert_int_equal(info->changed_at_ms + 3600000, info->deadline_at_ms);
     assert_true(info->started_at_ms == FF_ABSENT_MS);
     assert_string_equal("runnable", info->lifecycle_phase);
     assert_string_equal("none", info->terminal_outcome);

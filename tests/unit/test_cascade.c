@@ -252,6 +252,44 @@ static void test_cascade__a_delay_outlives_a_skip_that_ends_at_once(void **state
     assert_int_equal(world_member(&w, made.flow_id, "b")->state, FF_STATE_DELAYED_FIRST);
 }
 
+static bool is_dated(struct ff_uuid flow, const char *name)
+{
+    const struct ff_execution *const member = world_member(&w, flow, name);
+    const bool dated = (member->flags & FF_EXEC_DATED) != 0;
+
+    if (dated)
+        assert_int_equal(member->created_at_ms, ff_uuid_time_ms(flow));
+    return dated;
+}
+
+/* Where members are looked for: by the time of their flow, if that is when it and they were made.
+ */
+static void test_cascade__members_have_the_time_of_their_flow(void **state)
+{
+    const struct ff_uuid flow = world_given_flow(&w, "a b | a>b");
+    struct ff_flow_create_in in;
+    struct ff_flow_create_out made;
+    struct ff_flow_grow_out grown;
+    struct ff_uuid late; /* its time has yet to come */
+
+    (void)state;
+    w.now_ms += 5;
+    in = world_flow_of(&w, "a | ");
+    w.now_ms -= 5;
+    late = in.flow_id;
+    assert_int_equal(world_run(&w, FF_OP_FLOW_CREATE, &in, &made), FF_OK);
+    assert_int_equal(world_flow(&w, late)->created_at_ms, w.now_ms);
+    assert_false(is_dated(late, "a"));
+    assert_true(is_dated(flow, "a") && is_dated(flow, "b"));
+    w.now_ms += 5;
+    assert_int_equal(world_grow(&w, flow, "c | b>c", &grown), FF_OK);
+    assert_int_equal(world_member(&w, flow, "c")->created_at_ms, w.now_ms);
+    assert_false(is_dated(flow, "c"));
+    assert_int_equal(world_grow(&w, late, "b | a>b", &grown), FF_OK);
+    assert_int_equal(world_member(&w, late, "b")->created_at_ms, ff_uuid_time_ms(late));
+    assert_false(is_dated(late, "b")); /* or it would be looked for there */
+}
+
 /* --- cancelling a flow --- */
 
 /* F32, F33 */
@@ -651,6 +689,7 @@ int main(void)
         TEST(an_ended_node_is_left_alone),
         TEST(a_delay_outlives_the_join),
         TEST(a_delay_outlives_a_skip_that_ends_at_once),
+        TEST(members_have_the_time_of_their_flow),
         TEST(cancel_all_ends_every_member),
         TEST(cancel_pending_lets_the_held_finish),
         TEST(nothing_is_freed_in_a_cancelled_flow),

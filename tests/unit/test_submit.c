@@ -78,17 +78,17 @@ static void test_submit__is_as_old_as_its_id_says(void **state)
     const int64_t now_ms = w.now_ms;
     const int64_t near_ms = FF_CALL_NEAR_MS;
     const struct {
-        int64_t told_ms, created_ms, from_ms;
+        int64_t told_ms, created_ms;
         bool dated;
     } cases[] = {
-        {now_ms - 7, now_ms - 7, now_ms - 7, true},
-        {now_ms - 60000, now_ms - 60000, now_ms, true}, /* no time runs while it waits */
-        {now_ms + 1, now_ms, now_ms, true},             /* ours is a little fast */
-        {now_ms, now_ms, now_ms, false},
-        {now_ms - near_ms, now_ms - near_ms, now_ms - near_ms, false},
-        {now_ms - near_ms - 1, now_ms, now_ms, false},
-        {now_ms + 1, now_ms, now_ms, false},
-        {0, now_ms, now_ms, false},
+        {now_ms - 7, now_ms - 7, true},
+        {now_ms - 60000, now_ms - 60000, true},
+        {now_ms + 1, now_ms, true}, /* ours is a little fast */
+        {now_ms, now_ms, false},
+        {now_ms - near_ms, now_ms - near_ms, false},
+        {now_ms - near_ms - 1, now_ms, false},
+        {now_ms + 1, now_ms, false},
+        {0, now_ms, false},
     };
 
     (void)state;
@@ -104,8 +104,8 @@ static void test_submit__is_as_old_as_its_id_says(void **state)
         assert_int_equal(row->created_at_ms, cases[i].created_ms);
         assert_int_equal(row->flags & FF_EXEC_DATED,
                          cases[i].created_ms == cases[i].told_ms ? FF_EXEC_DATED : 0);
-        assert_int_equal(row->delay_until_ms, cases[i].from_ms + 2000);
-        assert_int_equal(row->deadline_at_ms, cases[i].from_ms + 5000);
+        assert_int_equal(row->delay_until_ms, now_ms + 2000);
+        assert_int_equal(row->deadline_at_ms, now_ms + 5000);
         assert_int_equal(row->changed_at_ms, now_ms);
     }
 }

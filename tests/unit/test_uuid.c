@@ -86,7 +86,8 @@ static void test_uuid__the_time_is_read_back(void **state FF_UNUSED)
                         ff_uuid_format(ff_uuid_first_of(at_ms), out));
     assert_true(ff_uuid_cmp(ff_uuid_first_of(at_ms), ff_uuid_v7((uint64_t)at_ms, random)) < 0);
     memset(random, 0xff, sizeof random);
-    assert_true(ff_uuid_cmp(ff_uuid_v7((uint64_t)at_ms, random), ff_uuid_first_of(at_ms + 1)) < 0);
+    assert_true(ff_uuid_cmp(ff_uuid_v7((uint64_t)at_ms, random), ff_uuid_last_of(at_ms)) < 0);
+    assert_true(ff_uuid_cmp(ff_uuid_last_of(at_ms), ff_uuid_first_of(at_ms + 1)) < 0);
     assert_int_equal(0, ff_uuid_time_ms(ff_uuid_first_of(-1)));
     assert_int_equal(FF_UUID_V7_UNIX_MS_MAX, ff_uuid_time_ms(ff_uuid_first_of(INT64_MAX)));
 }

@@ -117,15 +117,17 @@ SELECT {{execution.columns:e}}
 -- fragment: members
 -- note: The executions of a flow; parameters by FF_MEMBERS_OF. Ids of members have the time of
 --       their flow's: the dated lie together in the key. The others have an index. A flow that is
---       not dated has no dated members, and its place in the key may be that of many.
+--       not dated has no dated members, and its place in the key may be that of many: then there
+--       is no beginning, and nothing is walked.
 SELECT e.*
   FROM ff_execution e
  WHERE (e.flags & {{code:EXEC_DATED}}) <> 0
    AND e.flow_id = :flow_id
-   AND e.execution_id >= :from_id
-   AND e.execution_id < :below_id
-   AND (SELECT f.created_at_ms FROM ff_flow f
-         WHERE f.partition_key = :partition_key AND f.flow_id = :flow_id) = :flow_ms
+   AND e.execution_id <= :last_id
+   AND e.execution_id >= CASE WHEN (SELECT f.created_at_ms FROM ff_flow f
+                                     WHERE f.partition_key = :partition_key
+                                       AND f.flow_id = :flow_id) = :flow_ms
+                              THEN :first_id END
 UNION ALL
 SELECT e.*
   FROM ff_execution e
@@ -133,7 +135,7 @@ SELECT e.*
    AND e.flow_id = :flow_id;
 
 -- name: flow_broken_leaf
--- in:   flow_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64 limit:i64
+-- in:   flow_id:uuid partition_key:i16 first_id:uuid last_id:uuid flow_ms:i64 limit:i64
 -- out:  row:execution
 -- note: Members without outgoing edges that have not completed. None in a flow whose members have
 --       all ended: it has completed.
@@ -145,7 +147,7 @@ SELECT {{execution.columns:e}}
  LIMIT :limit;
 
 -- name: flow_members_alive
--- in:   flow_id:uuid after_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64
+-- in:   flow_id:uuid after_id:uuid partition_key:i16 first_id:uuid last_id:uuid flow_ms:i64
 -- in:   limit:i64
 -- out:  row:execution
 SELECT {{execution.columns:m}}
@@ -155,7 +157,7 @@ SELECT {{execution.columns:m}}
  LIMIT :limit;
 
 -- name: flow_members
--- in:   flow_id:uuid after_id:uuid partition_key:i16 from_id:uuid below_id:uuid flow_ms:i64
+-- in:   flow_id:uuid after_id:uuid partition_key:i16 first_id:uuid last_id:uuid flow_ms:i64
 -- in:   limit:i64
 -- out:  row:execution
 SELECT {{execution.columns:m}}
@@ -236,7 +238,10 @@ SELECT {{flow.columns}}
 -- in:   namespace:text? kind:text? states:i64[]? started:i64?
 -- in:   before_created_ms:i64 before_id:uuid limit:i64
 -- out:  row:flow
--- note: Newest first. `started` 1 or 0: only flows of which something, or nothing, has begun.
+-- note: Newest first. `started` 1 or 0: only flows of which something, or nothing, has begun. For
+--       their members see the fragment `members`; here the flow is not known beforehand.
+-- postgres:
+-- The bounds of a millisecond are made of text here, and of bytes there.
 SELECT {{flow.columns:f}}
   FROM ff_flow f
  WHERE (f.created_at_ms < :before_created_ms
@@ -247,54 +252,88 @@ SELECT {{flow.columns:f}}
    AND (:states IS NULL OR f.state {{any:states}})
    AND (:started IS NULL
         OR :started = CASE WHEN EXISTS (SELECT 1 FROM ff_execution e
-                                         WHERE e.flow_id = f.flow_id AND {{begun:e}})
+                                   WHERE (e.flags & {{code:EXEC_DATED}}) = 0
+                                     AND e.flow_id = f.flow_id AND {{begun:e}})
+                             OR EXISTS (SELECT 1 FROM ff_execution e
+                                   WHERE (e.flags & {{code:EXEC_DATED}}) <> 0
+                                     AND lpad(to_hex(f.created_at_ms), 12, '0')
+                                         = left(replace(CAST(f.flow_id AS text), '-', ''), 12)
+                                     AND e.execution_id >= CAST(left(CAST(f.flow_id AS text), 13)
+                                         || '-0000-0000-000000000000' AS uuid)
+                                     AND e.execution_id <= CAST(left(CAST(f.flow_id AS text), 13)
+                                         || '-ffff-ffff-ffffffffffff' AS uuid)
+                                     AND e.flow_id = f.flow_id AND {{begun:e}})
+                           THEN 1 ELSE 0 END)
+ ORDER BY f.created_at_ms DESC, f.flow_id DESC
+ LIMIT :limit;
+-- sqlite:
+-- The same of bytes.
+SELECT {{flow.columns:f}}
+  FROM ff_flow f
+ WHERE (f.created_at_ms < :before_created_ms
+        OR (f.created_at_ms = :before_created_ms AND f.flow_id < :before_id))
+   AND f.state <> {{code:FLOW_REMOVED}}
+   AND (:namespace IS NULL OR f.namespace = :namespace)
+   AND (:kind IS NULL OR f.kind = :kind)
+   AND (:states IS NULL OR f.state {{any:states}})
+   AND (:started IS NULL
+        OR :started = CASE WHEN EXISTS (SELECT 1 FROM ff_execution e
+                                   WHERE (e.flags & {{code:EXEC_DATED}}) = 0
+                                     AND e.flow_id = f.flow_id AND {{begun:e}})
+                             OR EXISTS (SELECT 1 FROM ff_execution e
+                                   WHERE (e.flags & {{code:EXEC_DATED}}) <> 0
+                                     AND printf('%012X', f.created_at_ms)
+                                         = substr(hex(f.flow_id), 1, 12)
+                                     AND e.execution_id >= substr(f.flow_id, 1, 6)
+                                     AND e.execution_id <= CAST(substr(f.flow_id, 1, 6)
+                                         || x'ffffffffffffffffffff' AS blob)
+                                     AND e.flow_id = f.flow_id AND {{begun:e}})
                            THEN 1 ELSE 0 END)
  ORDER BY f.created_at_ms DESC, f.flow_id DESC
  LIMIT :limit;
 
 -- name: flow_counts
--- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid flow_ms:i64
+-- in:   partition_key:i16 flow_id:uuid first_id:uuid last_id:uuid flow_ms:i64
 -- out:  cells state:i64 count:i64 started:i64
 -- note: Members by state, and how many of them have ever begun or ended.
 SELECT state, count(*) AS count,
        count(CASE WHEN {{begun}} THEN 1 END) AS started
   FROM ({{members}}) m
- WHERE partition_key = :partition_key
  GROUP BY state
  ORDER BY state;
 
 -- name: flow_nodes
--- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid flow_ms:i64
+-- in:   partition_key:i16 flow_id:uuid first_id:uuid last_id:uuid flow_ms:i64
 -- out:  cells partition_key:i64 execution_id:uuid node:text kind:text state:i64
 SELECT partition_key, execution_id, node, kind, state
   FROM ({{members}}) m
- WHERE partition_key = :partition_key
  ORDER BY node;
 
 -- name: flow_edges
--- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid
+-- in:   partition_key:i16 flow_id:uuid first_id:uuid last_id:uuid
 -- out:  cells from_node:text to_node:text pass:i64 outcome:i64
 -- note: Found by their key, which begins with that of a member. CROSS JOIN makes SQLite begin
 --       there.
 SELECT u.node AS from_node, d.node AS to_node, x.pass, x.outcome
   FROM ff_edge x
  CROSS JOIN ff_execution u
-  JOIN ff_execution d ON d.partition_key = x.partition_key AND d.execution_id = x.downstream_id
+  JOIN ff_execution d
+    ON d.partition_key = x.partition_key + 0 AND d.execution_id = x.downstream_id
  WHERE x.partition_key = :partition_key AND x.flow_id = :flow_id
-   AND x.execution_id >= :from_id AND x.execution_id < :below_id
-   AND u.partition_key = x.partition_key AND u.execution_id = x.execution_id
+   AND x.execution_id >= :first_id AND x.execution_id <= :last_id
+   AND u.partition_key = x.partition_key + 0 AND u.execution_id = x.execution_id
  ORDER BY u.node, d.node;
 
 -- name: flow_joins
--- in:   partition_key:i16 flow_id:uuid from_id:uuid below_id:uuid
+-- in:   partition_key:i16 flow_id:uuid first_id:uuid last_id:uuid
 -- out:  cells node:text policy:i64 k:i64 on_satisfied:i64
 -- out:  cells success:i64 fail:i64 skip:i64 total:i64 group_state:i64
 SELECT e.node, g.policy, g.k, g.on_satisfied, g.success, g.fail, g.skip, g.total, g.group_state
   FROM ff_edge_group g
  CROSS JOIN ff_execution e
  WHERE g.partition_key = :partition_key AND g.flow_id = :flow_id
-   AND g.execution_id >= :from_id AND g.execution_id < :below_id
-   AND e.partition_key = g.partition_key AND e.execution_id = g.execution_id
+   AND g.execution_id >= :first_id AND g.execution_id <= :last_id
+   AND e.partition_key = g.partition_key + 0 AND e.execution_id = g.execution_id
  ORDER BY e.node;
 
 -- name: upstreams
