@@ -134,6 +134,25 @@ static void test_bulk__without_the_time_nothing_is_shared(void **state)
     expect_claimed_in_order();
 }
 
+/* Ids never go back, but the store's clock was set back: the time in them is not its own. */
+static void test_bulk__ids_that_run_ahead_are_not_shared(void **state)
+{
+    struct ff_async *async;
+
+    (void)state;
+    step_all();
+    pass(100, 100);
+    async = given_called();
+    assert_false(ff_list_empty(&engine->queue.shared));
+    when_stepped(1, 40);
+    when_answered(async);
+    ff_engine_contact(engine, ff_engine_now_ms(engine) - 3600000);
+    async = given_called();
+    assert_true(ff_list_empty(&engine->queue.shared));
+    when_stepped(1, 40);
+    when_answered(async);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_bulk__##name, setup, teardown)
@@ -141,6 +160,7 @@ int main(void)
         TEST(order_is_kept_however_long_some_wait),
         TEST(order_is_kept_when_all_have_waited),
         TEST(without_the_time_nothing_is_shared),
+        TEST(ids_that_run_ahead_are_not_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
