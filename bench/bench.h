@@ -114,6 +114,10 @@ extern const size_t bench_aim_count;
 bench_fn bench_ours_bulk, bench_ours_drain, bench_ours_submit, bench_ours_work, bench_ours_both,
     bench_ours_routed, bench_ours_followed, bench_ours_latency, bench_ours_start, bench_ours_idle;
 
+/* --- flight.c: the same without a thread for each call --- */
+
+bench_fn bench_flight_submit, bench_flight_both;
+
 /* --- flows.c: the same for graphs --- */
 
 bench_fn bench_flows_hop, bench_flows_chain, bench_flows_chains, bench_flows_fan,

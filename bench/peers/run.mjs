@@ -92,7 +92,7 @@ const warmed = async (fn) => {
 // Each prepares and returns what the clock is about.
 const scenarios = {
   'bulk-submit': async (engine, count) => () => fill(engine, count),
-  'submit-16': async (engine, count) => () => inFlight(count, (i) => engine.submit(body(i))),
+  'flight-submit': async (engine, count) => () => inFlight(count, (i) => engine.submit(body(i))),
   'drain-4': async (engine, count, ledger) => {
     await fill(engine, count);
     await engine.filled?.();
@@ -102,7 +102,7 @@ const scenarios = {
       await engine.settled?.();
     };
   },
-  'end-to-end': async (engine, count, ledger) => {
+  'flight-end-to-end': async (engine, count, ledger) => {
     await engine.work();
     return async () => {
       await inFlight(count, (i) => engine.submit(body(i)));

@@ -71,6 +71,20 @@ FF_API FF_MUST_CHECK ff_status ff_submit(struct ff_client *client,
                                          const struct ff_submission *items, size_t count,
                                          struct ff_submitted *ret_items, struct ff_error *reterr);
 
+/* The same without waiting, so that one thread may have any number of calls under way; in process
+ * only. FF_OK: all has been copied, and `done` will be called once with what ff_submit would have
+ * answered: after the commit, on a thread of the engine, or of the one that closes the client; or
+ * at once, if there is no item that the engine could be asked about. Otherwise nothing was accepted
+ * and `done` is not called. Other work waits while it runs, so it must be brief: it may call
+ * ff_submit_async, and no call that waits (those that change something answer FF_INVALID there).
+ * What it is given lives until it returns. ff_close waits until all have been called. */
+typedef void (*ff_on_submitted)(ff_status status, const struct ff_submitted *items, size_t count,
+                                const struct ff_error *error, void *ctx);
+FF_API FF_MUST_CHECK ff_status ff_submit_async(struct ff_client *client,
+                                               const struct ff_submission *items, size_t count,
+                                               ff_on_submitted done, void *ctx,
+                                               struct ff_error *reterr);
+
 /* ---- changing -------------------------------------------------------------------------------- */
 
 FF_API FF_MUST_CHECK ff_status ff_cancel(struct ff_client *client, const char *execution_id,

@@ -90,6 +90,8 @@ extern const struct ff_bulk_type ff_flow_cancel_type;
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
+/* Whether this thread is in a callback of ff_submit_async, and so must not wait. */
+bool ff_api_is_called_back(void);
 /* Waits for the answers, at most the client's time limit. */
 FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type,
                                      const void *items, size_t count, void *results,
@@ -97,11 +99,14 @@ FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_b
 
 struct ff_async;
 /* Makes the jobs. `done` will be called once, on a thread of the engine or inside of ff_async_go:
- * it may hand over to somebody, and must not call anything of this file. */
+ * it may hand over to somebody, and must not wait, so it may take the answers only of a type whose
+ * `take` never asks the store. */
 FF_MUST_CHECK ff_status ff_async_new(struct ff_client *client, const struct ff_bulk_type *type,
                                      const void *items, size_t count, void (*done)(void *ctx),
                                      void *ctx, struct ff_async **ret, struct ff_error *reterr);
 void ff_async_go(struct ff_async *async);
+/* The same, but if the engine takes none of the jobs this says why, and `done` is not called. */
+FF_MUST_CHECK ff_status ff_async_try(struct ff_async *async, struct ff_error *reterr);
 /* Of what a worker says about tasks: those in other namespaces are not found. Before ff_async_go.
  */
 FF_MUST_CHECK ff_status ff_async_within(struct ff_async *async, const char *const *namespaces,

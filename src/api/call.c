@@ -71,7 +71,7 @@ struct trip {
     size_t *places;
     size_t count;
     size_t item_count;
-    struct ff_item_head *heads; /* of all items: those that never became jobs say why */
+    struct ff_item_head *heads; /* of all items: those that never became jobs say why; NULL: none */
 };
 
 static void trip_done(struct trip *trip)
@@ -113,24 +113,38 @@ static ff_status check_call(const struct ff_bulk_type *type, const void *items, 
     return FF_OK;
 }
 
+/* An item that cannot become a job is answered with this. */
+static ff_status keep_head(struct trip *trip, size_t index, ff_status status,
+                           const struct ff_error *error, struct ff_error *reterr)
+{
+    if (!trip->heads)
+        trip->heads = ff_calloc(trip->item_count, sizeof *trip->heads);
+    if (!trip->heads)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu answers", trip->item_count);
+    trip->heads[index] = (struct ff_item_head){status, *error};
+    return FF_OK;
+}
+
 /* Every item that can be one becomes a job. */
 static ff_status trip_init(struct trip *trip, struct ff_client *client,
                            const struct ff_bulk_type *type, const void *items, size_t count,
                            struct ff_error *reterr)
 {
+    struct ff_error error = {0};
+
     FF_TRY(check_call(type, items, count, reterr));
     *trip = (struct trip){.client = client, .type = type, .item_count = count};
     trip->jobs = ff_calloc(count, sizeof(struct ff_job *));
     trip->places = ff_calloc(count, sizeof *trip->places);
-    trip->heads = ff_calloc(count, sizeof *trip->heads);
-    if (!trip->jobs || !trip->places || !trip->heads)
+    if (!trip->jobs || !trip->places)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu requests", count);
     for (size_t i = 0; i < count; i++) {
-        struct ff_item_head *const head = &trip->heads[i];
+        const ff_status status = item_job(trip, items, i, &trip->jobs[trip->count], &error);
 
-        head->status = item_job(trip, items, i, &trip->jobs[trip->count], &head->error);
-        if (head->status == FF_OK)
+        if (status == FF_OK)
             trip->places[trip->count++] = i;
+        else
+            FF_TRY(keep_head(trip, i, status, &error, reterr));
     }
     return FF_OK;
 }
@@ -145,7 +159,7 @@ static ff_status trip_take(struct trip *trip, void *results, struct ff_error *re
     ff_status answer = FF_OK;
 
     memset(results, 0, trip->item_count * trip->type->result_bytes);
-    for (size_t i = 0; i < trip->item_count; i++)
+    for (size_t i = 0; trip->heads && i < trip->item_count; i++)
         *head_of(trip, results, i) = trip->heads[i];
     for (size_t i = 0; i < trip->count; i++) {
         const struct ff_job *const job = trip->jobs[i];
@@ -167,6 +181,8 @@ ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type
 
     if (!results)
         return ff_fail_field(reterr, FF_INVALID, "ret_items", "there is no place for the results");
+    if (ff_api_is_called_back())
+        return ff_fail(reterr, FF_INVALID, "a callback of ff_submit_async must not wait");
     FF_TRY(trip_init(&trip, client, type, items, count, reterr));
     if (trip.count)
         ff_engine_call(client->engine, trip.jobs, trip.count, client->timeout_ms);
@@ -230,7 +246,8 @@ ff_status ff_async_new(struct ff_client *client, const struct ff_bulk_type *type
     return FF_OK;
 }
 
-void ff_async_go(struct ff_async *async)
+/* How many jobs the engine has taken; the others say why not. One reference is still ours. */
+static size_t async_hand_over(struct ff_async *async)
 {
     struct ff_client *const client = async->trip.client;
     struct ff_job **const jobs = async->trip.jobs;
@@ -251,7 +268,21 @@ void ff_async_go(struct ff_async *async)
         jobs[i]->error = error;
     }
     atomic_fetch_sub(&async->pending, count - taken); /* never the last: we hold one */
+    return taken;
+}
+
+void ff_async_go(struct ff_async *async)
+{
+    (void)async_hand_over(async);
     async_unref(async);
+}
+
+ff_status ff_async_try(struct ff_async *async, struct ff_error *reterr)
+{
+    if (async_hand_over(async) == 0 && async->trip.count > 0)
+        return ff_job_answer(async->trip.jobs[0], reterr);
+    async_unref(async);
+    return FF_OK;
 }
 
 ff_status ff_async_within(struct ff_async *async, const char *const *namespaces, size_t count,

@@ -34,6 +34,7 @@ void ff_queue_init(struct ff_queue *queue)
     queue->has_helpers = false;
     queue->waiting = 0;
     queue->since_us = queue->members_since_us = 0;
+    queue->look_at_us = INT64_MAX;
     queue->pushes = queue->expected = 0;
     queue->expect_until_us = 0;
 }
@@ -105,6 +106,12 @@ static void members_left(struct ff_queue *queue)
     queue->members_since_us = ff_list_empty(&queue->members) ? 0 : ff_wait_now_us();
 }
 
+/* Nobody else is free, and no helper will look in time: waking one costs more than a short job. */
+static bool is_unwatched(const struct ff_queue *queue)
+{
+    return queue->waiting == 0 && queue->look_at_us > queue->since_us + FF_HELP_US;
+}
+
 /* The same of normal jobs; a helper that sleeps has to count their time. */
 static void normal_left(struct ff_queue *queue)
 {
@@ -113,11 +120,11 @@ static void normal_left(struct ff_queue *queue)
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
         some = some || !ff_list_empty(&queue->normal[cls]);
     queue->since_us = some ? ff_wait_now_us() : 0;
-    if (some && queue->waiting == 0)
+    if (some && is_unwatched(queue))
         pthread_cond_broadcast(&queue->helped);
 }
 
-/* Something came. When nobody else is free a helper is told once, so that it counts the time. */
+/* Something came. When nobody watches a helper is told once, so that it counts the time. */
 static void tell(struct ff_queue *queue, bool large)
 {
     const bool first = queue->since_us == 0;
@@ -126,7 +133,7 @@ static void tell(struct ff_queue *queue, bool large)
         queue->since_us = ff_wait_now_us();
     if (!ff_list_empty(&queue->members) && queue->members_since_us == 0)
         queue->members_since_us = ff_wait_now_us();
-    if (large || queue->count >= FF_HELP_OPS || (first && queue->waiting == 0))
+    if (large || queue->count >= FF_HELP_OPS || (first && is_unwatched(queue)))
         pthread_cond_broadcast(&queue->helped);
     if (!gathering(queue))
         pthread_cond_broadcast(&queue->filled);
@@ -443,8 +450,11 @@ void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeou
             until_us = ff_min_i64(until_us, queue->since_us + FF_HELP_US);
         if (queue->members_since_us)
             until_us = ff_min_i64(until_us, queue->members_since_us + FF_HELP_US);
-        if (!has_locked(queue, which))
+        if (!has_locked(queue, which)) {
+            queue->look_at_us = ff_min_i64(queue->look_at_us, until_us);
             ff_wait_until_us(&queue->helped, &queue->lock, until_us);
+            queue->look_at_us = INT64_MAX;
+        }
     } else if (gathering(queue) || !has_locked(queue, which)) {
         if (gathering(queue))
             until_us = queue->expect_until_us;

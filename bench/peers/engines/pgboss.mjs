@@ -46,7 +46,7 @@ export async function open({ url, slots, scenario, completed }) {
   await boss.start();
   await boss.createQueue(QUEUE, { notify: true });
   return {
-    most: { 'submit-16': 10000, 'end-to-end': 10000, fan: 5, chain: 20 },
+    most: { 'flight-submit': 10000, 'flight-end-to-end': 10000, fan: 5, chain: 20 },
     bulk: (bodies) => boss.insert(QUEUE, bodies.map((data) => ({ data }))),
     submit: (data) => boss.send(QUEUE, data),
     filled: () => pool.query('VACUUM ANALYZE'),
