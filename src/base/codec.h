@@ -84,11 +84,9 @@ static inline void ff_put_le64(uint8_t *out, uint64_t value)
 
 static inline uint64_t ff_get_le64(const uint8_t *in)
 {
-    uint64_t value = 0;
-
-    for (unsigned i = 8; i > 0; i--)
-        value = value << 8 | in[i - 1];
-    return value;
+    return (uint64_t)in[0] | (uint64_t)in[1] << 8 | (uint64_t)in[2] << 16 | (uint64_t)in[3] << 24 |
+           (uint64_t)in[4] << 32 | (uint64_t)in[5] << 40 | (uint64_t)in[6] << 48 |
+           (uint64_t)in[7] << 56; /* compilers make one load of it */
 }
 
 #endif

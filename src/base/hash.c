@@ -10,12 +10,12 @@
 
 #include "base/banned.h"
 
-static uint64_t rotl(uint64_t x, unsigned bits)
+static inline uint64_t rotl(uint64_t x, unsigned bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static void sip_round(uint64_t v[4])
+static inline void sip_round(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
@@ -29,7 +29,7 @@ static void sip_round(uint64_t v[4])
     v[2] = rotl(v[2], 32);
 }
 
-static void sip_block(uint64_t v[4], uint64_t m)
+static inline void sip_block(uint64_t v[4], uint64_t m)
 {
     v[3] ^= m;
     sip_round(v);

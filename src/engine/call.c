@@ -35,6 +35,16 @@ static bool is_about_member(const struct ff_job *job)
     return (job->type->flags & FF_OPF_LEASED) && !ff_exec_id_is_solo(task->id);
 }
 
+/* Rows, roughly, of what a helper may do beside the first executor. */
+static size_t weight_of(const struct ff_job *job)
+{
+    const struct ff_claim_in *const claim = job->in;
+
+    if (job->large || (job->type->cls != FF_CLASS_CALLER && job->type->cls != FF_CLASS_SUBMIT))
+        return 0;
+    return job->type == &ff_op_types[FF_OP_EXECUTION_CLAIM] ? (size_t)claim->max : 1;
+}
+
 static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size_t count)
 {
     const int64_t now_ms = ff_engine_mono_ms(engine);
@@ -47,6 +57,7 @@ static void hand_over(struct ff_engine *engine, struct ff_job *const *jobs, size
         ff_engine_random(engine, job->seed.b, sizeof job->seed.b);
         job->kept = ff_arena_mark(&job->arena);
         job->member = is_about_member(job);
+        job->weight = weight_of(job);
         job->born_mono_ms = now_ms;
         if (engine->executors[0].which == FF_TAKE_ALL)
             job->shared = false; /* there is nobody to share with */

@@ -96,6 +96,12 @@ static int32_t lock_wait_ms(const struct ff_executor *executor)
     return (int32_t)ff_max_i64(1, ff_min_i64(rest_ms, FF_PATIENT_MS_MAX));
 }
 
+static void note_away(struct ff_executor *executor, bool is_away)
+{
+    if (executor->which == FF_TAKE_CASCADE)
+        atomic_store(&executor->engine->queue.first_is_away, is_away);
+}
+
 static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_stage stage)
 {
     executor->call = (struct ff_call){
@@ -109,6 +115,7 @@ static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_s
     executor->stage = stage;
     executor->calling = true;
     executor->engine->stats.store_calls++;
+    note_away(executor, true);
     executor->session->ops->start(executor->session, &executor->call);
 }
 
@@ -467,6 +474,7 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
         return FF_WAITS_STORE;
     }
     executor->calling = false;
+    note_away(executor, false);
     switch (executor->stage) {
     case FF_EXECUTOR_LOADING:
         if (executor->call.outcome == FF_CALLED_OK)

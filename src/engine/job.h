@@ -43,6 +43,7 @@ struct ff_job {
     void *out; /* written by the last apply */
     struct ff_uuid seed;
     size_t bytes;               /* counted against the queue */
+    size_t weight;              /* of a claim or a submit that waits there: its rows; else 0 */
     bool repeatable;            /* a repeat after an unknown outcome is safe */
     bool large;                 /* one of many: for the second executor, which keeps their order */
     bool shared;                /* large, but no order has to be kept: anybody may take some */

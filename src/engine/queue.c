@@ -34,6 +34,9 @@ void ff_queue_init(struct ff_queue *queue)
     queue->has_helpers = false;
     queue->waiting = 0;
     queue->since_us = queue->members_since_us = 0;
+    queue->weight = 0;
+    queue->left_from = FF_CLASS_COUNT;
+    queue->first_is_away = false;
     queue->look_at_us = INT64_MAX;
     queue->pushes = queue->expected = 0;
     queue->expect_until_us = 0;
@@ -73,6 +76,7 @@ static void account(struct ff_queue *queue, const struct ff_job *job, bool in)
 {
     queue->count += in ? 1 : (size_t)-1;
     queue->bytes += in ? job->bytes : (size_t)-job->bytes;
+    queue->weight += in ? job->weight : (size_t)-job->weight;
 }
 
 static bool gathering(const struct ff_queue *queue)
@@ -86,11 +90,45 @@ static bool is_helper(ff_lane_of_work which)
     return which == FF_TAKE_NORMAL || which == FF_TAKE_LARGE;
 }
 
+static bool is_overdue(const struct ff_queue *queue)
+{
+    return queue->since_us && ff_wait_now_us() - queue->since_us >= FF_HELP_US;
+}
+
 /* Whether normal jobs are for this one, too. */
 static bool takes_normal(const struct ff_queue *queue, ff_lane_of_work which)
 {
-    return queue->eager || !is_helper(which) || queue->count >= FF_HELP_OPS ||
-           (queue->since_us && ff_wait_now_us() - queue->since_us >= FF_HELP_US);
+    return queue->eager || !is_helper(which) || queue->count >= FF_HELP_OPS || is_overdue(queue);
+}
+
+/* What waits is worth a transaction of its own. */
+static bool is_heavy(const struct ff_queue *queue)
+{
+    return queue->weight >= FF_SHARE_WEIGHT;
+}
+
+/* The same of one class. Claims and submits are a helper's, too, while the first is away, or if
+ * that one has left them. */
+static bool takes_class(const struct ff_queue *queue, ff_lane_of_work which, int cls)
+{
+    const bool is_weighed = cls == FF_CLASS_CALLER || cls == FF_CLASS_SUBMIT;
+
+    if (takes_normal(queue, which))
+        return !is_weighed || cls < queue->left_from || which != FF_TAKE_CASCADE ||
+               is_overdue(queue);
+    return is_weighed && (cls >= queue->left_from || (queue->first_is_away && is_heavy(queue)));
+}
+
+/* The first has something to do without what comes from this class on, a helper sleeps, and that is
+ * much: side by side both are done sooner. */
+static void leave(struct ff_queue *queue, ff_lane_of_work which, size_t taken, int cls)
+{
+    const bool may = which == FF_TAKE_CASCADE && !queue->eager && queue->look_at_us != INT64_MAX;
+
+    if (!may || taken == 0 || !is_heavy(queue) || queue->left_from <= cls)
+        return;
+    queue->left_from = cls;
+    pthread_cond_broadcast(&queue->helped);
 }
 
 /* Whether words about members of flows are. */
@@ -133,7 +171,8 @@ static void tell(struct ff_queue *queue, bool large)
         queue->since_us = ff_wait_now_us();
     if (!ff_list_empty(&queue->members) && queue->members_since_us == 0)
         queue->members_since_us = ff_wait_now_us();
-    if (large || queue->count >= FF_HELP_OPS || (first && is_unwatched(queue)))
+    if (large || queue->count >= FF_HELP_OPS || (first && is_unwatched(queue)) ||
+        (queue->first_is_away && queue->look_at_us != INT64_MAX && is_heavy(queue)))
         pthread_cond_broadcast(&queue->helped);
     if (!gathering(queue))
         pthread_cond_broadcast(&queue->filled);
@@ -192,6 +231,7 @@ void ff_queue_return(struct ff_queue *queue, struct ff_job *job)
 void ff_queue_push_patient(struct ff_queue *queue, struct ff_job *job)
 {
     pthread_mutex_lock(&queue->lock);
+    job->weight = 0;
     ff_list_push_back(patient_of(queue, job), &job->link);
     account(queue, job, true);
     pthread_cond_broadcast(&queue->held);
@@ -244,16 +284,23 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
 
     if (members) /* half for them while others wait: neither may starve the other */
         taken += move(queue, &queue->members, (max - reserved) / 2, out);
-    if (normal) {
-        for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++)
+    for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++) {
+        if (cls == FF_CLASS_SUBMIT || (cls == FF_CLASS_CALLER && !members))
+            leave(queue, which, taken, cls);
+        if (takes_class(queue, which, cls))
             taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
     }
+    if (is_helper(which) || !is_heavy(queue))
+        queue->left_from = FF_CLASS_COUNT;
     if (members) {
         taken += move(queue, &queue->members, max - reserved - taken, out);
         members_left(queue);
     }
-    if (!normal)
+    if (!normal) {
+        if (taken > 0)
+            normal_left(queue);
         return taken;
+    }
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
     if (cascade)
         taken += move(queue, &queue->cascade, max - taken, out);
@@ -324,8 +371,8 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
         return true;
     if (takes_members(queue, which))
         return true;
-    for (int cls = 0; cls < FF_CLASS_COUNT && takes_normal(queue, which); cls++)
-        if (!ff_list_empty(&queue->normal[cls]))
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        if (!ff_list_empty(&queue->normal[cls]) && takes_class(queue, which, cls))
             return true;
     return false;
 }
@@ -458,6 +505,8 @@ void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeou
     } else if (gathering(queue) || !has_locked(queue, which)) {
         if (gathering(queue))
             until_us = queue->expect_until_us;
+        else if (queue->left_from < FF_CLASS_COUNT)
+            until_us = ff_min_i64(until_us, ff_wait_now_us() + FF_HELP_US);
         queue->waiting++;
         ff_wait_until_us(&queue->filled, &queue->lock, until_us);
         queue->waiting--;

@@ -27,10 +27,13 @@ struct ff_queue {
     uint32_t patient_turns;
     size_t count, bytes;
     bool closed;
-    bool eager;         /* everybody takes at once; false: see ff_queue_spare */
-    bool has_helpers;   /* somebody else than the first takes, too */
-    size_t waiting;     /* threads that take whatever comes */
-    int64_t since_us;   /* of the oldest push that nobody has taken; 0: none */
+    bool eager;       /* everybody takes at once; false: see ff_queue_spare */
+    bool has_helpers; /* somebody else than the first takes, too */
+    size_t waiting;   /* threads that take whatever comes */
+    int64_t since_us; /* of the oldest push that nobody has taken; 0: none */
+    size_t weight;    /* of the claims and submits that wait, large ones aside */
+    int left_from;    /* from this class on normal jobs are left to a helper that has been told */
+    _Atomic bool first_is_away; /* its batch is with the store */
     int64_t look_at_us; /* when a helper that sleeps looks by itself; INT64_MAX: none sleeps */
     uint64_t pushes, expected;
     int64_t expect_until_us;

@@ -46,6 +46,7 @@ static struct ff_job *given_pushed(ff_op_id op, uint32_t tag)
     struct ff_job *const job = ff_job_new(op, 0);
 
     job->tag = tag;
+    job->weight = job->type->cls == FF_CLASS_CALLER || job->type->cls == FF_CLASS_SUBMIT;
     assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
     return job;
 }
@@ -326,6 +327,102 @@ static void test_queue__a_helper_leaves_a_few_jobs_to_the_first(void **state)
     assert_int_equal(queue.since_us, 0);
 }
 
+static void given_words_and_submits(size_t words, size_t submits)
+{
+    for (size_t i = 0; i < words; i++)
+        (void)given_pushed(FF_OP_EXECUTION_COMPLETE, 1);
+    for (size_t i = 0; i < submits; i++)
+        (void)given_pushed(FF_OP_EXECUTION_SUBMIT, 2);
+    queue.since_us = INT64_MAX / 2; /* just now, however slow this test is */
+}
+
+static void given_claim_of(size_t tasks)
+{
+    struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_CLAIM, 0);
+
+    job->weight = tasks;
+    assert_int_equal(ff_queue_push(&queue, &job, 1, NULL), 1);
+    queue.since_us = INT64_MAX / 2;
+}
+
+static void given_sleeping_helper(void)
+{
+    ff_queue_spare(&queue, true);
+    queue.look_at_us = INT64_MAX / 2;
+}
+
+static void test_queue__submits_are_left_to_a_helper_that_sleeps(void **state)
+{
+    (void)state;
+    given_sleeping_helper();
+    given_words_and_submits(1, FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+    queue.since_us = INT64_MAX / 2;
+    assert_false(ff_queue_has(&queue, FF_TAKE_CASCADE));
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 0);
+    assert_true(ff_queue_has(&queue, FF_TAKE_LARGE));
+    assert_int_equal(taken_by(FF_TAKE_LARGE), FF_SHARE_WEIGHT);
+    assert_int_equal(queue.since_us, 0); /* nobody waits any more */
+    given_words_and_submits(0, 1);       /* afterwards all is as it was */
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 0);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+}
+
+static void test_queue__a_large_claim_is_left_too_but_not_beside_words_about_members(void **state)
+{
+    (void)state;
+    given_sleeping_helper();
+    given_words_and_submits(1, 0);
+    given_claim_of(FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+    queue.since_us = INT64_MAX / 2;
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 1);
+    given_pushed_member(1); /* it may get what their hops set free */
+    given_claim_of(FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
+}
+
+static void test_queue__otherwise_the_first_takes_all_along(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue, true);
+    given_words_and_submits(1, FF_SHARE_WEIGHT); /* nobody sleeps */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1 + FF_SHARE_WEIGHT);
+    given_sleeping_helper();
+    given_words_and_submits(1, FF_SHARE_WEIGHT - 1); /* few */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), FF_SHARE_WEIGHT);
+    given_words_and_submits(0, FF_SHARE_WEIGHT); /* nothing else */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), FF_SHARE_WEIGHT);
+}
+
+static void test_queue__a_helper_takes_what_is_heavy_while_the_first_is_away(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue, true);
+    given_words_and_submits(2, 0);
+    given_claim_of(FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 0);
+    queue.first_is_away = true;
+    assert_int_equal(taken_by(FF_TAKE_LARGE), 1);
+    queue.since_us = INT64_MAX / 2;
+    assert_false(ff_queue_has(&queue, FF_TAKE_LARGE)); /* words are the first one's */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
+}
+
+/* Whatever keeps the helper: nobody waits for it alone. */
+static void test_queue__what_was_left_for_long_is_taken_all_the_same(void **state)
+{
+    (void)state;
+    given_sleeping_helper();
+    given_words_and_submits(1, FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
+    queue.since_us = 1;
+    assert_true(ff_queue_has(&queue, FF_TAKE_CASCADE));
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), FF_SHARE_WEIGHT);
+    given_words_and_submits(1, 1); /* and nothing is left any more */
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
+}
+
 static void test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long(void **state)
 {
     (void)state;
@@ -521,6 +618,11 @@ int main(void)
         TEST(test_queue__with_anything_else_to_do_the_first_leaves_what_is_shared),
         TEST(test_queue__large_and_shared_ones_do_not_starve_each_other),
         TEST(test_queue__a_helper_leaves_a_few_jobs_to_the_first),
+        TEST(test_queue__submits_are_left_to_a_helper_that_sleeps),
+        TEST(test_queue__a_large_claim_is_left_too_but_not_beside_words_about_members),
+        TEST(test_queue__otherwise_the_first_takes_all_along),
+        TEST(test_queue__a_helper_takes_what_is_heavy_while_the_first_is_away),
+        TEST(test_queue__what_was_left_for_long_is_taken_all_the_same),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
         TEST(test_queue__a_helper_takes_background_that_has_waited),
         TEST(test_queue__words_about_members_are_left_to_the_first),
