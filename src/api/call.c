@@ -5,6 +5,7 @@
  * Every item is its own job: the engine puts them into batches, one bad item never fails others.
  * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
 #include "api/api-int.h"
+#include "api/spare.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -77,7 +78,7 @@ struct trip {
 static void trip_done(struct trip *trip)
 {
     for (size_t i = 0; i < trip->count; i++)
-        ff_job_free(trip->jobs[i]);
+        ff_spare_give(trip->client->spare, trip->jobs[i]);
     ff_free(trip->jobs);
     ff_free(trip->places);
     ff_free(trip->heads);
@@ -88,7 +89,8 @@ static ff_status item_job(const struct trip *trip, const void *items, size_t ind
 {
     const struct ff_bulk_type *const type = trip->type;
     FF_AUTO(ff_job_freep)
-    struct ff_job *job = ff_job_new(type->op, type->bytes ? type->bytes(items, index) : 0);
+    struct ff_job *job =
+        ff_spare_take(trip->client->spare, type->op, type->bytes ? type->bytes(items, index) : 0);
 
     if (!job)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold the request");

@@ -4,6 +4,7 @@
  *
  * Read first: src/api/README.md. Tests: tests/unit/test_api.c. */
 #include "api/api-int.h"
+#include "api/spare.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ static void client_free(struct ff_client *client)
     if (!client)
         return;
     ff_engine_free(client->engine);
+    ff_spare_free(client->spare);
     ff_arena_done(&client->strings);
     ff_free(client);
 }
@@ -134,9 +136,13 @@ static struct ff_store_options store_options(const char *url, bool migrate, bool
 struct ff_client *ff_client_of_engine(struct ff_engine *engine, int64_t timeout_ms)
 {
     struct ff_client *const client = ff_calloc(1, sizeof *client);
+    struct ff_spare *const spare = client ? ff_spare_new() : NULL;
 
-    if (!client)
+    if (!spare) {
+        ff_free(client);
         return NULL;
+    }
+    client->spare = spare;
     ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
     client->calls = ff_calls_local();
     client->engine = engine;
@@ -170,6 +176,9 @@ ff_status ff_local_open(const char *url, const struct ff_options *given,
     if (!client)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
     ff_arena_init(&client->strings, 1024, STRINGS_BYTES_MAX);
+    client->spare = ff_spare_new();
+    if (!client->spare)
+        return ff_fail(reterr, FF_NO_MEMORY, "cannot hold a client");
     client->calls = ff_calls_local();
     client->pid = getpid();
     client->timeout_ms = given->timeout_ms ? given->timeout_ms : TIMEOUT_MS_DEFAULT;

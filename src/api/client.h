@@ -32,6 +32,7 @@ struct ff_client {
     pid_t pid; /* who opened it: threads and connections do not survive a fork */
     int64_t timeout_ms;
     struct ff_engine *engine; /* in process only */
+    struct ff_spare *spare;   /* in process only: jobs for the next call */
     struct ff_remote *remote; /* of a server only */
     struct ff_arena strings;  /* copies of the options' texts */
     _Atomic uint64_t minted;  /* the ordered beginning of the last id: time and a counter */

@@ -22,6 +22,7 @@ struct ff_client *ff_hand_new(const struct ff_client *client)
     hand->pid = client->pid;
     hand->timeout_ms = client->timeout_ms;
     hand->engine = client->engine;
+    hand->spare = client->spare;
     hand->remote = client->remote;
     hand->writes_json = client->writes_json;
     hand->trusts_json = client->trusts_json;

@@ -96,6 +96,8 @@ static inline struct ff_job *ff_job_pop(struct ff_list *list)
 
 /* `bytes_hint`: how much the input will take. NULL: no memory. */
 struct ff_job *ff_job_new(ff_op_id op, size_t bytes_hint);
+/* One that is its owner's again, as if it were new; its memory is what its arena has kept. */
+void ff_job_renew(struct ff_job *job, ff_op_id op, size_t bytes_hint);
 void ff_job_free(struct ff_job *job);
 /* What is said about a job that was not done in time: FF_BUSY if somebody held what it needs, else
  * FF_TIMEOUT. */
