@@ -145,7 +145,8 @@ struct ff_execution *ff_execution_birth(struct ff_work *work, const struct ff_su
     execution->priority = (int32_t)in->priority;
     execution->capset_id = in->capset_id;
     execution->policy = ff_policy_pack(&in->policy, work->arena);
-    execution->submit_hash = (struct ff_str){(const char *)in->hash, sizeof in->hash};
+    execution->submit_hash =
+        in->is_hashed ? (struct ff_str){(const char *)in->hash, sizeof in->hash} : FF_STR("");
     set_times(work, in, member, execution);
     set_input(work, in, execution);
     insert_capset(work, in);

@@ -259,7 +259,7 @@ static void add_policy(struct ff_sha256 *sha, const struct ff_policy *policy)
 }
 
 /* The request with its defaults, as far as the caller made it: a minted id is not part of it. */
-static ff_status hash_submission(struct ff_submit_in *in, struct ff_error *reterr)
+ff_status ff_submit_hash(struct ff_submit_in *in, struct ff_error *reterr)
 {
     struct ff_sha256 sha;
     ff_status status;
@@ -287,6 +287,7 @@ static ff_status hash_submission(struct ff_submit_in *in, struct ff_error *reter
     ff_hash_text(&sha, in->capset_tokens);
     add_policy(&sha, &in->policy);
     status = ff_sha256_finish(&sha, in->hash, reterr);
+    in->is_hashed = status == FF_OK;
     ff_sha256_done(&sha);
     return status;
 }
@@ -326,7 +327,7 @@ ff_status ff_submit_prepare(struct ff_submit_in *in, const struct ff_settings *s
     in->capability_count = ff_capset_sort(in->capabilities, in->capability_count);
     FF_TRY(ff_capset_intern(in->capabilities, in->capability_count, arena, &in->capset_tokens,
                             &in->capset_id, reterr));
-    return hash_submission(in, reterr);
+    return in->own_id || !ff_str_is_null(in->idempotency_key) ? ff_submit_hash(in, reterr) : FF_OK;
 }
 
 /* --- claim --- */

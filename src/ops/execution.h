@@ -33,8 +33,9 @@ struct ff_submit_in {
     struct ff_str *capabilities;
     size_t capability_count;
     struct ff_policy policy; /* complete; dedup window included */
-    uint8_t hash[32];        /* fingerprint of the request with its defaults */
     /* set by ff_submit_prepare */
+    uint8_t hash[32]; /* fingerprint of the request with its defaults, if it may come again */
+    bool is_hashed;
     struct ff_str capset_tokens;
     int64_t capset_id;
     /* learned: the key is taken by this execution */
@@ -47,10 +48,13 @@ struct ff_submit_out {
     bool created;
 };
 /* Checks every field (the error names it), clamps the priority, sorts and interns capabilities,
- * fills in defaults for lane and namespace, and sets `hash`. Call once, before the op is queued. */
+ * fills in defaults for lane and namespace, and sets `hash` if there is an id or a key to repeat
+ * the request with. Call once, before the op is queued. */
 FF_MUST_CHECK ff_status ff_submit_prepare(struct ff_submit_in *in,
                                           const struct ff_settings *settings,
                                           struct ff_arena *arena, struct ff_error *reterr);
+/* After it, of one that is part of a larger request. */
+FF_MUST_CHECK ff_status ff_submit_hash(struct ff_submit_in *in, struct ff_error *reterr);
 
 struct ff_task_ref {
     struct ff_exec_id id;

@@ -70,7 +70,8 @@ static ff_status prepare_node(struct ff_graph_in *graph, size_t at, struct ff_uu
     submit->own_id = false;
     submit->idempotency_key = ff_str_null();
     submit->namespace = FF_STR("default"); /* until the flow's is known; keeps it out of the hash */
-    return ff_submit_prepare(submit, settings, arena, reterr);
+    FF_TRY(ff_submit_prepare(submit, settings, arena, reterr));
+    return ff_submit_hash(submit, reterr);
 }
 
 static int by_end_and_start(const void *a, const void *b)
