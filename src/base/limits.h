@@ -66,7 +66,7 @@
 #define FF_HELP_OPS        32   /* so many wait: a second executor helps the first ... */
 #define FF_HELP_US         5000 /* ... or one of them for so long */
 #define FF_CALL_NEAR_MS    1000 /* the time in an id is believed if it is so near; see birth.c */
-#define FF_SHARE_WEIGHT    8    /* so many submits, or rows of claims, are worth a batch of a helper */
+#define FF_SHARE_WEIGHT    8    /* so many rows of claims and submits are worth a helper */
 #define FF_SHARE_OPS       256  /* of a large call, at a time, by those who also serve others ... */
 #define FF_SHARE_BYTES     (1 << 20) /* ... or so much */
 #define FF_BUSY_ROUNDS_MAX 3         /* then the op moves to the patient lane */

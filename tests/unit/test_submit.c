@@ -397,6 +397,7 @@ static void test_submit__the_hash_is_of_what_was_said(void **state)
     x.tags = ab;
     y.tags = ba;
     x.tag_count = y.tag_count = 2;
+    x.idempotency_key = y.idempotency_key = FF_STR("k"); /* with which it may come again */
     x = prepared(x);
     y.policy.dedup_window_ms = 1; /* the first one's window counts: not part of the request */
     y = prepared(y);
@@ -408,6 +409,26 @@ static void test_submit__the_hash_is_of_what_was_said(void **state)
     y.input_type = FF_STR("text/plain");
     y = prepared(y);
     assert_memory_not_equal(x.hash, y.hash, sizeof x.hash);
+}
+
+/* Nobody can say it again: it has no key, and its id was minted. */
+static void test_submit__what_cannot_come_again_is_not_hashed(void **state)
+{
+    struct ff_submit_in in = prepared(world_submission(&w));
+    const struct ff_execution *row;
+    struct ff_submit_out out;
+
+    (void)state;
+    assert_false(in.is_hashed);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_OK);
+    row = w.rows[FF_TABLE_EXECUTION][0];
+    assert_true(ff_str_empty(row->submit_hash) && !ff_str_is_null(row->submit_hash));
+    in = world_submission(&w); /* somebody brings that id as his own */
+    in.id = (struct ff_exec_id){row->partition_key, row->execution_id};
+    in.own_id = true;
+    in = prepared(in);
+    assert_true(in.is_hashed);
+    assert_int_equal(world_run(&w, FF_OP_EXECUTION_SUBMIT, &in, &out), FF_KEY_REUSED);
 }
 
 int main(void)
@@ -429,6 +450,7 @@ int main(void)
         TEST(a_known_set_that_is_gone_is_written_down_again),
         TEST(capability_sets_have_a_limit),
         TEST(the_hash_is_of_what_was_said),
+        TEST(what_cannot_come_again_is_not_hashed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
