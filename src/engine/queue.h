@@ -73,7 +73,8 @@ int64_t ff_queue_expired(struct ff_queue *queue, int64_t mono_ms, struct ff_list
 
 /* From now on batches are spared: a helper (any executor but the first) leaves normal jobs to the
  * first until FF_HELP_OPS wait, or one has waited for FF_HELP_US; and words about members of flows,
- * however many, until one has waited for so long. */
+ * however many, until one has waited for so long. Claims and submits that weigh FF_SHARE_WEIGHT it
+ * takes while the first is away, or when that one leaves them (decision 0018). */
 void ff_queue_spare(struct ff_queue *queue, bool has_helpers);
 
 /* `count` callers have just been answered and are about to come back: until as many have pushed

@@ -200,6 +200,7 @@ static const struct public_exception exceptions[] = {
     {"ff_context_delay", "a number", LOCAL},
     {"ff_worker_run", "uses public calls: the same with any client", SERVED},
     {"ff_context_*", "uses public calls: the same with any client", SERVED},
+    {"ff_submit_async", HERE, SERVED},
     {"ff_fsck", HERE, SERVED},
     {"ff_doctor", HERE, SERVED},
     {"ff_gc", HERE, SERVED},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * calls.c -- the n-th request for memory is refused to the public calls that change nothing, or
- * have threads of their own.
+ * are answered by threads of their own.
  *
  * A call is answered as ever, or says that there is no memory; afterwards the same call is answered
  * as if nothing had been. Read first: alloc.c. */
@@ -114,6 +114,40 @@ static ff_status follow_by_callback(struct test *t, const struct ground *g)
     return status;
 }
 
+/* ---- submitting without waiting ---- */
+
+struct told {
+    atomic_int calls;
+    ff_status status;
+};
+
+static void tell(ff_status status, const struct ff_submitted *items, size_t count,
+                 const struct ff_error *error, void *ctx)
+{
+    struct told *const told = ctx;
+
+    (void)count;
+    (void)error;
+    told->status = status == FF_OK ? items[0].status : status;
+    atomic_fetch_add(&told->calls, 1);
+}
+
+static ff_status submit_async(struct test *t, const struct ground *g)
+{
+    struct told *const told = keep(t, sizeof *told);
+    struct ff_submission item = submission();
+    ff_status status;
+
+    (void)g;
+    item.lane = "aside";
+    item.idempotency_key = "once";
+    status = ff_submit_async(t->client, &item, 1, tell, told, &t->err);
+    if (status != FF_OK)
+        return status;
+    WAIT_UNTIL(t, atomic_load(&told->calls) > 0);
+    return told->status;
+}
+
 /* ---- reading and operating ---- */
 
 static ff_status read_result_of(struct test *t, const struct ground *g)
@@ -211,6 +245,7 @@ static const struct call {
     {"scanners", read_scanners, false},
     {"open and close", open_and_close, false},
     {"worker", make_worker, false},
+    {"submit async", submit_async, true},
     {"doctor", look_after, true},
     {"gc", collect, true},
     {"migrate", migrate, true},
