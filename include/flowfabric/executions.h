@@ -76,8 +76,9 @@ FF_API FF_MUST_CHECK ff_status ff_submit(struct ff_client *client,
  * answered: after the commit, on a thread of the engine, or of the one that closes the client; or
  * at once, if there is no item that the engine could be asked about. Otherwise nothing was accepted
  * and `done` is not called. Other work waits while it runs, so it must be brief: it may call
- * ff_submit_async, and no call that waits (those that change something answer FF_INVALID there).
- * What it is given lives until it returns. ff_close waits until all have been called. */
+ * ff_submit_async, and no call that waits (those that change something answer FF_INVALID there),
+ * nor ff_close. What it is given lives until it returns. ff_close waits until all have been called.
+ */
 typedef void (*ff_on_submitted)(ff_status status, const struct ff_submitted *items, size_t count,
                                 const struct ff_error *error, void *ctx);
 FF_API FF_MUST_CHECK ff_status ff_submit_async(struct ff_client *client,

@@ -90,8 +90,8 @@ extern const struct ff_bulk_type ff_flow_cancel_type;
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
-/* Whether this thread is in a callback of ff_submit_async, and so must not wait. */
-bool ff_api_is_called_back(void);
+/* FF_INVALID in a callback of ff_submit_async. */
+FF_MUST_CHECK ff_status ff_api_may_wait(struct ff_error *reterr);
 /* Waits for the answers, at most the client's time limit. */
 FF_MUST_CHECK ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type,
                                      const void *items, size_t count, void *results,
@@ -130,7 +130,8 @@ bool ff_async_kept(const struct ff_async *async, int32_t *ret_status, struct ff_
 bool ff_async_give_up(struct ff_async *async);
 /* Of a claim that was given up: whether it has ever looked. */
 bool ff_async_has_looked(const struct ff_async *async);
-/* Before ff_async_go, after `done`, or after a give_up that said true. NULL is allowed. */
+/* Before ff_async_go, after `done`, after a give_up that said true or an ff_async_try that failed;
+ * and before its client is freed. NULL is allowed. */
 void ff_async_free(struct ff_async *async);
 
 /* For calls that are many: waits for the store. status 0: it begins; *ret_begun_at_ms is when the

@@ -183,8 +183,7 @@ ff_status ff_bulk_call(struct ff_client *client, const struct ff_bulk_type *type
 
     if (!results)
         return ff_fail_field(reterr, FF_INVALID, "ret_items", "there is no place for the results");
-    if (ff_api_is_called_back())
-        return ff_fail(reterr, FF_INVALID, "a callback of ff_submit_async must not wait");
+    FF_TRY(ff_api_may_wait(reterr));
     FF_TRY(trip_init(&trip, client, type, items, count, reterr));
     if (trip.count)
         ff_engine_call(client->engine, trip.jobs, trip.count, client->timeout_ms);

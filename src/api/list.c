@@ -330,6 +330,7 @@ static ff_status walk(struct where *where, const struct ff_filter *given,
 
     if (!ret)
         return ff_fail_field(reterr, FF_INVALID, "ret", "there is no place for the result");
+    FF_TRY(ff_api_may_wait(reterr));
     FF_TRY(ff_filter_take(given, &filter, reterr));
     FF_TRY(ff_check_optional_text(ff_str_of(where->reason), FF_REASON_BYTES_MAX, "reason", reterr));
     if (where->now_ms == FF_ABSENT_MS)

@@ -27,9 +27,11 @@ struct flight {
 
 static _Thread_local int callbacks; /* this thread is in */
 
-bool ff_api_is_called_back(void)
+ff_status ff_api_may_wait(struct ff_error *reterr)
 {
-    return callbacks > 0;
+    if (callbacks > 0)
+        return ff_fail(reterr, FF_INVALID, "a callback of ff_submit_async must not wait");
+    return FF_OK;
 }
 
 static void flight_free(struct flight *flight)

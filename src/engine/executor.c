@@ -99,7 +99,7 @@ static int32_t lock_wait_ms(const struct ff_executor *executor)
 static void note_away(struct ff_executor *executor, bool is_away)
 {
     if (executor->which == FF_TAKE_CASCADE)
-        atomic_store(&executor->engine->queue.first_is_away, is_away);
+        ff_queue_away(&executor->engine->queue, is_away);
 }
 
 static void start(struct ff_executor *executor, ff_call_kind kind, ff_executor_stage stage)

@@ -2,8 +2,8 @@
  *
  * queue.c -- what waits for a batch, by class.
  *
- * What must stay true: `count` and `bytes` cover every list; a job is in at most one list; nobody
- * holds the lock while calling out. Tests: tests/unit/test_queue.c. */
+ * What must stay true: `count`, `bytes` and `weight` cover every list; a job is in at most one
+ * list; nobody holds the lock while calling out. Tests: tests/unit/test_queue.c. */
 #include "engine/queue.h"
 
 #include "base/error.h"
@@ -36,7 +36,9 @@ void ff_queue_init(struct ff_queue *queue)
     queue->since_us = queue->members_since_us = 0;
     queue->weight = 0;
     queue->left_from = FF_CLASS_COUNT;
+    queue->left_since_us = 0;
     queue->first_is_away = false;
+    queue->sleeping = 0;
     queue->look_at_us = INT64_MAX;
     queue->pushes = queue->expected = 0;
     queue->expect_until_us = 0;
@@ -90,15 +92,16 @@ static bool is_helper(ff_lane_of_work which)
     return which == FF_TAKE_NORMAL || which == FF_TAKE_LARGE;
 }
 
-static bool is_overdue(const struct ff_queue *queue)
+static bool is_long_ago(int64_t since_us)
 {
-    return queue->since_us && ff_wait_now_us() - queue->since_us >= FF_HELP_US;
+    return since_us && ff_wait_now_us() - since_us >= FF_HELP_US;
 }
 
 /* Whether normal jobs are for this one, too. */
 static bool takes_normal(const struct ff_queue *queue, ff_lane_of_work which)
 {
-    return queue->eager || !is_helper(which) || queue->count >= FF_HELP_OPS || is_overdue(queue);
+    return queue->eager || !is_helper(which) || queue->count >= FF_HELP_OPS ||
+           is_long_ago(queue->since_us);
 }
 
 /* What waits is worth a transaction of its own. */
@@ -107,27 +110,29 @@ static bool is_heavy(const struct ff_queue *queue)
     return queue->weight >= FF_SHARE_WEIGHT;
 }
 
-/* The same of one class. Claims and submits are a helper's, too, while the first is away, or if
- * that one has left them. */
-static bool takes_class(const struct ff_queue *queue, ff_lane_of_work which, int cls)
+/* The same of one class; `normal` is what takes_normal has said. Claims and submits are a helper's,
+ * too, while the first is away, or if that one has left them; whatever keeps the helper, nobody
+ * waits for it alone. */
+static bool takes_class(const struct ff_queue *queue, ff_lane_of_work which, int cls, bool normal)
 {
     const bool is_weighed = cls == FF_CLASS_CALLER || cls == FF_CLASS_SUBMIT;
+    const bool is_left = is_weighed && cls >= queue->left_from;
 
-    if (takes_normal(queue, which))
-        return !is_weighed || cls < queue->left_from || which != FF_TAKE_CASCADE ||
-               is_overdue(queue);
-    return is_weighed && (cls >= queue->left_from || (queue->first_is_away && is_heavy(queue)));
+    if (normal)
+        return !is_left || which != FF_TAKE_CASCADE || is_long_ago(queue->left_since_us);
+    return is_left || (is_weighed && queue->first_is_away && is_heavy(queue));
 }
 
 /* The first has something to do without what comes from this class on, a helper sleeps, and that is
  * much: side by side both are done sooner. */
 static void leave(struct ff_queue *queue, ff_lane_of_work which, size_t taken, int cls)
 {
-    const bool may = which == FF_TAKE_CASCADE && !queue->eager && queue->look_at_us != INT64_MAX;
+    const bool may = which == FF_TAKE_CASCADE && !queue->eager && queue->sleeping > 0;
 
     if (!may || taken == 0 || !is_heavy(queue) || queue->left_from <= cls)
         return;
     queue->left_from = cls;
+    queue->left_since_us = ff_wait_now_us();
     pthread_cond_broadcast(&queue->helped);
 }
 
@@ -150,13 +155,19 @@ static bool is_unwatched(const struct ff_queue *queue)
     return queue->waiting == 0 && queue->look_at_us > queue->since_us + FF_HELP_US;
 }
 
+static bool has_normal(const struct ff_queue *queue)
+{
+    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
+        if (!ff_list_empty(&queue->normal[cls]))
+            return true;
+    return false;
+}
+
 /* The same of normal jobs; a helper that sleeps has to count their time. */
 static void normal_left(struct ff_queue *queue)
 {
-    bool some = false;
+    const bool some = has_normal(queue);
 
-    for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
-        some = some || !ff_list_empty(&queue->normal[cls]);
     queue->since_us = some ? ff_wait_now_us() : 0;
     if (some && is_unwatched(queue))
         pthread_cond_broadcast(&queue->helped);
@@ -172,7 +183,7 @@ static void tell(struct ff_queue *queue, bool large)
     if (!ff_list_empty(&queue->members) && queue->members_since_us == 0)
         queue->members_since_us = ff_wait_now_us();
     if (large || queue->count >= FF_HELP_OPS || (first && is_unwatched(queue)) ||
-        (queue->first_is_away && queue->look_at_us != INT64_MAX && is_heavy(queue)))
+        (queue->first_is_away && queue->sleeping > 0 && is_heavy(queue)))
         pthread_cond_broadcast(&queue->helped);
     if (!gathering(queue))
         pthread_cond_broadcast(&queue->filled);
@@ -287,7 +298,7 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++) {
         if (cls == FF_CLASS_SUBMIT || (cls == FF_CLASS_CALLER && !members))
             leave(queue, which, taken, cls);
-        if (takes_class(queue, which, cls))
+        if (takes_class(queue, which, cls, normal))
             taken += move(queue, &queue->normal[cls], max - reserved - taken, out);
     }
     if (is_helper(which) || !is_heavy(queue))
@@ -296,9 +307,8 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
         taken += move(queue, &queue->members, max - reserved - taken, out);
         members_left(queue);
     }
-    if (!normal) {
-        if (taken > 0)
-            normal_left(queue);
+    if (!normal) { /* what it was not for has waited all the same */
+        queue->since_us = has_normal(queue) ? queue->since_us : 0;
         return taken;
     }
     taken += move(queue, background, cascade ? (max - taken) / 2 : max - taken, out);
@@ -372,7 +382,8 @@ static bool has_locked(const struct ff_queue *queue, ff_lane_of_work which)
     if (takes_members(queue, which))
         return true;
     for (int cls = 0; cls < FF_CLASS_COUNT; cls++)
-        if (!ff_list_empty(&queue->normal[cls]) && takes_class(queue, which, cls))
+        if (!ff_list_empty(&queue->normal[cls]) &&
+            takes_class(queue, which, cls, takes_normal(queue, which)))
             return true;
     return false;
 }
@@ -462,6 +473,15 @@ void ff_queue_expect(struct ff_queue *queue, ff_lane_of_work which, uint64_t pus
     pthread_mutex_unlock(&queue->lock);
 }
 
+void ff_queue_away(struct ff_queue *queue, bool is_away)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->first_is_away = is_away;
+    if (is_away && queue->sleeping > 0 && is_heavy(queue))
+        pthread_cond_broadcast(&queue->helped);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 uint64_t ff_queue_pushes(struct ff_queue *queue)
 {
     uint64_t pushes;
@@ -487,6 +507,8 @@ void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeou
     int64_t until_us = ff_wait_now_us() + timeout_ms * 1000;
 
     pthread_mutex_lock(&queue->lock);
+    const bool gathers = gathering(queue);
+
     if (queue->closed) {
         /* nothing will come */
     } else if (which == FF_TAKE_PATIENT) {
@@ -499,14 +521,16 @@ void ff_queue_wait(struct ff_queue *queue, ff_lane_of_work which, int64_t timeou
             until_us = ff_min_i64(until_us, queue->members_since_us + FF_HELP_US);
         if (!has_locked(queue, which)) {
             queue->look_at_us = ff_min_i64(queue->look_at_us, until_us);
+            queue->sleeping++;
             ff_wait_until_us(&queue->helped, &queue->lock, until_us);
-            queue->look_at_us = INT64_MAX;
+            queue->sleeping--;
+            queue->look_at_us = INT64_MAX; /* of others that sleep it is not known any more */
         }
-    } else if (gathering(queue) || !has_locked(queue, which)) {
-        if (gathering(queue))
+    } else if (gathers || !has_locked(queue, which)) {
+        if (gathers)
             until_us = queue->expect_until_us;
         else if (queue->left_from < FF_CLASS_COUNT)
-            until_us = ff_min_i64(until_us, ff_wait_now_us() + FF_HELP_US);
+            until_us = ff_min_i64(until_us, queue->left_since_us + FF_HELP_US);
         queue->waiting++;
         ff_wait_until_us(&queue->filled, &queue->lock, until_us);
         queue->waiting--;

@@ -33,7 +33,9 @@ struct ff_queue {
     int64_t since_us; /* of the oldest push that nobody has taken; 0: none */
     size_t weight;    /* of the claims and submits that wait, large ones aside */
     int left_from;    /* from this class on normal jobs are left to a helper that has been told */
-    _Atomic bool first_is_away; /* its batch is with the store */
+    int64_t left_since_us;
+    bool first_is_away; /* its batch is with the store */
+    size_t sleeping;    /* helpers */
     int64_t look_at_us; /* when a helper that sleeps looks by itself; INT64_MAX: none sleeps */
     uint64_t pushes, expected;
     int64_t expect_until_us;
@@ -82,6 +84,8 @@ void ff_queue_spare(struct ff_queue *queue, bool has_helpers);
  * by the first executor only; one caller is never waited for. */
 void ff_queue_expect(struct ff_queue *queue, ff_lane_of_work which, uint64_t pushes, size_t count);
 uint64_t ff_queue_pushes(struct ff_queue *queue);
+/* The first executor has given its batch to the store, or has it back. */
+void ff_queue_away(struct ff_queue *queue, bool is_away);
 /* One of them has come back and waits elsewhere. */
 void ff_queue_came(struct ff_queue *queue);
 

@@ -27,7 +27,7 @@ static size_t wanted(const struct ff_worker *worker)
     const size_t taken = worker->waiting_count + worker->running_count;
     const size_t room = worker->threads + worker->ahead;
 
-    if (taken >= room || worker->waiting_count > (worker->ahead + 1) / 2)
+    if (taken >= room || worker->waiting_count > worker->ahead / 2)
         return 0;
     return ff_min_size(ff_min_size(room - taken, worker->free_count), FF_TASKS_MAX);
 }

@@ -32,6 +32,25 @@ static struct ff_async *when_asked(const char *request_id, int64_t wait_ms, int 
     return async;
 }
 
+static void test_park__a_claim_weighs_what_it_may_bring(void **state)
+{
+    struct ff_claim_request request = {.size = sizeof request, .max = 50};
+    struct ff_async *async = NULL;
+    int calls = 0;
+
+    (void)state;
+    request.worker_id = request.worker_instance_id = "w";
+    assert_int_equal(
+        ff_async_new(client, &ff_claim_type, &request, 1, count_call, &calls, &async, &error),
+        FF_OK);
+    ff_async_go(async);
+    assert_int_equal(engine->queue.weight, 50);
+    step_all();
+    assert_int_equal(engine->queue.weight, 0);
+    assert_int_equal(calls, 1);
+    ff_async_free(async);
+}
+
 static size_t tasks_of(struct ff_async *async)
 {
     struct ff_claimed claimed = {0};
@@ -143,6 +162,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_park__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(a_claim_weighs_what_it_may_bring),
         TEST(a_repeat_hears_what_the_first_was_given),
         TEST(a_request_looks_once_more_at_the_end),
         TEST(news_between_look_and_sleep_are_not_missed),

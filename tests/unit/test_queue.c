@@ -37,6 +37,7 @@ static int teardown(void **state)
         free_list(&rest);
     assert_int_equal(queue.count, 0);
     assert_int_equal(queue.bytes, 0);
+    assert_int_equal(queue.weight, 0);
     ff_queue_done(&queue);
     return 0;
 }
@@ -348,7 +349,7 @@ static void given_claim_of(size_t tasks)
 static void given_sleeping_helper(void)
 {
     ff_queue_spare(&queue, true);
-    queue.look_at_us = INT64_MAX / 2;
+    queue.sleeping = 1;
 }
 
 static void test_queue__submits_are_left_to_a_helper_that_sleeps(void **state)
@@ -402,11 +403,20 @@ static void test_queue__a_helper_takes_what_is_heavy_while_the_first_is_away(voi
     given_words_and_submits(2, 0);
     given_claim_of(FF_SHARE_WEIGHT);
     assert_int_equal(taken_by(FF_TAKE_LARGE), 0);
-    queue.first_is_away = true;
+    ff_queue_away(&queue, true);
     assert_int_equal(taken_by(FF_TAKE_LARGE), 1);
-    queue.since_us = INT64_MAX / 2;
+    assert_int_equal(queue.since_us, INT64_MAX / 2);   /* the others wait as before */
     assert_false(ff_queue_has(&queue, FF_TAKE_LARGE)); /* words are the first one's */
     assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
+}
+
+/* However few are left on the way. */
+static void test_queue__a_helper_that_comes_because_many_wait_takes_all(void **state)
+{
+    (void)state;
+    ff_queue_spare(&queue, true);
+    given_words_and_submits(FF_HELP_OPS, 5);
+    assert_int_equal(taken_by(FF_TAKE_LARGE), FF_HELP_OPS + 5);
 }
 
 /* Whatever keeps the helper: nobody waits for it alone. */
@@ -416,9 +426,10 @@ static void test_queue__what_was_left_for_long_is_taken_all_the_same(void **stat
     given_sleeping_helper();
     given_words_and_submits(1, FF_SHARE_WEIGHT);
     assert_int_equal(taken_by(FF_TAKE_CASCADE), 1);
-    queue.since_us = 1;
+    queue.left_since_us = 1;
+    given_words_and_submits(1, 0); /* that somebody else came just now does not matter */
     assert_true(ff_queue_has(&queue, FF_TAKE_CASCADE));
-    assert_int_equal(taken_by(FF_TAKE_CASCADE), FF_SHARE_WEIGHT);
+    assert_int_equal(taken_by(FF_TAKE_CASCADE), 1 + FF_SHARE_WEIGHT);
     given_words_and_submits(1, 1); /* and nothing is left any more */
     assert_int_equal(taken_by(FF_TAKE_CASCADE), 2);
 }
@@ -622,6 +633,7 @@ int main(void)
         TEST(test_queue__a_large_claim_is_left_too_but_not_beside_words_about_members),
         TEST(test_queue__otherwise_the_first_takes_all_along),
         TEST(test_queue__a_helper_takes_what_is_heavy_while_the_first_is_away),
+        TEST(test_queue__a_helper_that_comes_because_many_wait_takes_all),
         TEST(test_queue__what_was_left_for_long_is_taken_all_the_same),
         TEST(test_queue__a_helper_helps_when_many_wait_or_one_waits_for_long),
         TEST(test_queue__a_helper_takes_background_that_has_waited),

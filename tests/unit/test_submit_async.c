@@ -121,6 +121,7 @@ static void test_submit_async__item_that_cannot_be_asked_about_is_answered_at_on
 static void try_to_wait(ff_status status, const struct ff_submitted *items, size_t count,
                         const struct ff_error *err, void *ctx)
 {
+    struct ff_bulk_result all;
     struct ff_submitted again;
     struct ff_submission item;
     struct ff_error why = {0};
@@ -134,6 +135,7 @@ static void try_to_wait(ff_status status, const struct ff_submitted *items, size
     ++*calls;
     assert_int_equal(ff_submit(client, &item, 1, &again, &why), FF_INVALID);
     assert_int_equal(ff_cancel(client, items[0].execution_id, NULL, NULL, &why), FF_INVALID);
+    assert_int_equal(ff_cancel_where(client, NULL, NULL, &all, &why), FF_INVALID);
 }
 
 static void test_submit_async__callback_must_not_wait(void **state)
