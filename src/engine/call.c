@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/wait.h"
 #include "engine/engine-int.h"
+#include "model/lease.h"
 #include "ops/execution.h"
 
 #include "base/banned.h"
@@ -32,7 +33,7 @@ static bool is_about_member(const struct ff_job *job)
 {
     const struct ff_task_ref *const task = job->in;
 
-    return (job->type->flags & FF_OPF_LEASED) && !ff_exec_id_is_solo(task->id);
+    return (job->type->flags & FF_OPF_LEASED) && ff_lease_is_of_member(task->lease_id);
 }
 
 /* Rows, roughly, of what a helper may do beside the first executor. */

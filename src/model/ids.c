@@ -36,11 +36,6 @@ struct ff_exec_id ff_exec_id_mint(int64_t real_ms, const uint8_t random[10])
     return id;
 }
 
-bool ff_exec_id_is_solo(struct ff_exec_id id)
-{
-    return ff_crc16_xmodem(id.uuid.b, SOLO_CRC_BYTES) % FF_PARTITIONS == id.partition;
-}
-
 struct ff_uuid ff_flow_id_mint(int64_t real_ms, const uint8_t random[10])
 {
     return ff_uuid_v7(v7_time(real_ms), random);

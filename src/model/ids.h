@@ -23,8 +23,6 @@ struct ff_exec_id {
 
 /* A solo id: UUIDv7, partition = crc16(first 14 bytes) mod 256, kept in the last two bytes. */
 struct ff_exec_id ff_exec_id_mint(int64_t real_ms, const uint8_t random[10]);
-/* Looks like one: so does every 256th member of a flow. */
-bool ff_exec_id_is_solo(struct ff_exec_id id);
 struct ff_uuid ff_flow_id_mint(int64_t real_ms, const uint8_t random[10]);
 int32_t ff_flow_partition(struct ff_uuid flow_id);
 /* Derived from (flow, node name) and keeping the flow's time prefix: a repeat is recognised. Fails

@@ -14,6 +14,19 @@
 
 #include "base/banned.h"
 
+struct ff_uuid ff_lease_id(struct ff_uuid random, bool of_member)
+{
+    uint8_t *const last = &random.b[sizeof random.b - 1];
+
+    *last = (uint8_t)((*last & 0xfeU) | (of_member ? 1U : 0U));
+    return random;
+}
+
+bool ff_lease_is_of_member(struct ff_uuid lease_id)
+{
+    return (lease_id.b[sizeof lease_id.b - 1] & 1U) != 0;
+}
+
 struct ff_ending ff_ending_of(ff_end end)
 {
     return (struct ff_ending){

@@ -25,6 +25,12 @@ struct ff_lease_said {
     struct ff_str hash;
 };
 
+/* A lease id out of random bits. Its last bit says whether its execution is a member of a flow, so
+ * that a word under the lease is known for what it is before anybody has looked. Only a hint: ids
+ * of versions that did not know this say it by chance. */
+struct ff_uuid ff_lease_id(struct ff_uuid random, bool of_member);
+bool ff_lease_is_of_member(struct ff_uuid lease_id);
+
 /* How a tenancy ends. Start from ff_ending_of(). */
 struct ff_ending {
     ff_end end;

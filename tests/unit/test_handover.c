@@ -263,12 +263,9 @@ static void test_handover__who_has_gone_is_not_served(void **state)
 
 /* --- hops that ride --- */
 
-/* a leads to b; `ret_a` holds a. One id in 256 looks as if nothing could follow it, and its hop
- * then comes after it: ids are the same in every run. */
+/* a leads to b; `ret_a` holds a. */
 static void given_chain(struct waiting *ret_a)
 {
-    static unsigned flows;
-    char flow_id[FF_UUID_BYTES];
     struct ff_submission work;
     struct ff_flow_node nodes[2] = {{.name = "a", .work = &work}, {.name = "b", .work = &work}};
     const struct ff_flow_edge edge = {"a", "b", NULL};
@@ -282,8 +279,6 @@ static void given_chain(struct waiting *ret_a)
     request.node_count = 2;
     request.edges = &edge;
     request.edge_count = 1;
-    (void)snprintf(flow_id, sizeof flow_id, "01900000-0000-7000-8000-%012u", ++flows);
-    request.flow_id = flow_id;
     given_waiting(ret_a, "work");
     assert_int_equal(ff_flow_create(client, &request, &made, &error), FF_OK);
     ff_answer_free(&made);
@@ -320,6 +315,25 @@ static void test_handover__an_end_its_hop_and_the_next_claim_are_one_commit(void
     assert_int_equal(b.task_count, 1);
     complete(&b);
     expect_sound();
+}
+
+/* Whatever the ids of the nodes look like. */
+static void test_handover__every_hop_rides(void **state)
+{
+    enum { CHAINS = 1000 };
+    struct waiting a, b;
+    int64_t before;
+
+    (void)state;
+    for (int i = 0; i < CHAINS; i++) {
+        given_chain(&a);
+        given_waiting(&b, "work");
+        before = stats().batches;
+        complete(&a);
+        assert_int_equal(stats().batches, before + 1);
+        assert_true(b.over);
+        complete(&b);
+    }
 }
 
 /* It has looked before there was anything: a worker says that it is done and asks for more. */
@@ -578,6 +592,7 @@ int main(void)
         TEST(a_batch_that_fails_serves_once),
         TEST(who_has_gone_is_not_served),
         TEST(an_end_its_hop_and_the_next_claim_are_one_commit),
+        TEST(every_hop_rides),
         TEST(a_claim_beside_the_end_is_served),
         TEST(a_hop_that_cannot_ride_follows),
         TEST(an_end_whose_hop_boards_is_in_doubt),

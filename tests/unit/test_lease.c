@@ -325,6 +325,19 @@ static void test_lease__only_a_completed_row_keeps_an_attempt(void **state)
     assert_int_equal(row.last_end, FF_END_COMPLETED);
 }
 
+static void test_lease__an_id_says_whose_it_is(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 256; bits++) {
+        const struct ff_uuid random = {.b = {1, [15] = (uint8_t)bits}};
+
+        assert_true(ff_lease_is_of_member(ff_lease_id(random, true)));
+        assert_false(ff_lease_is_of_member(ff_lease_id(random, false)));
+        assert_int_equal(ff_lease_id(random, false).b[15] >> 1, bits >> 1); /* all else stays */
+        assert_int_equal(ff_lease_id(random, true).b[0], 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +360,7 @@ int main(void)
         cmocka_unit_test_setup(test_lease__a_completion_keeps_its_attempt, given_leased),
         cmocka_unit_test_setup(test_lease__only_a_completed_row_keeps_an_attempt, given_leased),
         cmocka_unit_test_setup(test_lease__the_first_answer_of_every_word, given_leased),
+        cmocka_unit_test_setup(test_lease__an_id_says_whose_it_is, given_leased),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,7 +231,8 @@ static int64_t take(struct ff_work *work, const struct ff_claim_in *in,
         execution->started_at_ms = at_ms;
     execution->delay_until_ms = FF_NULL64;
     execution->lease_epoch++;
-    execution->lease_id = ff_work_uuid(work, nth);
+    execution->lease_id =
+        ff_lease_id(ff_work_uuid(work, nth), !ff_uuid_is_zero(execution->flow_id));
     execution->lease_ttl_ms = in->lease_ttl_ms;
     execution->lease_acquired_at_ms = at_ms;
     execution->lease_renewed_at_ms = FF_NULL64;

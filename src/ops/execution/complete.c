@@ -13,7 +13,7 @@
 void ff_execution_complete_need(struct ff_work *work, struct ff_complete_in *in)
 {
     ff_work_lock_execution(work, in->task.id);
-    if (!ff_exec_id_is_solo(in->task.id))
+    if (ff_lease_is_of_member(in->task.lease_id))
         ff_hop_need_edges(work, in->task.id);
 }
 
