@@ -296,7 +296,7 @@ static size_t take_normal(struct ff_queue *queue, ff_lane_of_work which, size_t 
     if (members) /* half for them while others wait: neither may starve the other */
         taken += move(queue, &queue->members, (max - reserved) / 2, out);
     for (int cls = 0; cls < FF_CLASS_BACKGROUND; cls++) {
-        if (cls == FF_CLASS_SUBMIT || (cls == FF_CLASS_CALLER && !members))
+        if (cls != FF_CLASS_WORKER)
             leave(queue, which, taken, cls);
         if (takes_class(queue, which, cls, normal))
             taken += move(queue, &queue->normal[cls], max - reserved - taken, out);

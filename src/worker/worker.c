@@ -186,10 +186,11 @@ static ff_status configure(struct ff_worker *worker, const struct ff_worker_opti
     return ff_arena_check(&worker->strings, reterr);
 }
 
-/* Twice as many as run and wait: threads go on while what has ended is being reported. */
+/* Three times as many as run and wait: of two parts that have ended one is being reported, one is
+ * gathered meanwhile. */
 static ff_status make_pool(struct ff_worker *worker, struct ff_error *reterr)
 {
-    worker->pool_count = 2 * (worker->threads + worker->ahead);
+    worker->pool_count = 3 * (worker->threads + worker->ahead);
     worker->pool = ff_calloc(worker->pool_count, sizeof *worker->pool);
     if (!worker->pool)
         return ff_fail(reterr, FF_NO_MEMORY, "cannot hold %zu tasks", worker->pool_count);
