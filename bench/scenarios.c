@@ -21,6 +21,8 @@
 #define SIDES(fn, floor) {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}}
 #define BESIDE(fn, floor) {{OURS, BOTH(fn)}, {FLOOR, HAND(floor)}, PEERS}
 #define ALL(fn, floor)   BESIDE(ours_##fn, floor)
+#define BATCHED(fn, floor) {{OURS, BOTH(ours_##fn)}, {FLOOR, HAND(floor)}, \
+                            PEER("graphile:batched"), PEER("pgboss")}
 #define OTHERS(fn)       {{OURS, BOTH(fn)}, {FLOOR, {NULL, NULL}}, PEERS}
 
 #define GROWTH(name, title, fn, finished, delayed, blocked) \
@@ -33,6 +35,8 @@ const struct bench_scenario bench_scenarios[] = {
     {"drain-1", "drain, 100 per call, 1 worker", BENCH_RATE, 30000, 10000, 1, 100,
      SIDES(drain, work), 0, false, {0, 0, 0}},
     {"drain-4", "drain, 100 per call, 4 workers", BENCH_RATE, 40000, 10000, 4, 100,
+     BATCHED(drain, work), 0, false, {0, 0, 0}},
+    {"drain-full", "drain, 256 per call, 4 workers", BENCH_RATE, 40000, 10000, 4, 256,
      ALL(drain, work), 0, false, {0, 0, 0}},
     {"submit-1", "single submits, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
      SIDES(submit, insert), 0, false, {0, 0, 0}},
@@ -68,7 +72,7 @@ const struct bench_scenario bench_scenarios[] = {
      ALONE(flows_hop), 0, false, {0, 0, 0}},
     {"chain", "chain of 10, one worker", BENCH_LATENCY, 100, 20, 1, 1,
      OTHERS(flows_chain), 0, false, {0, 0, 0}},
-    {"chains", "chains of 10, 16 slots (flows)", BENCH_RATE, 300, 100, 16, 1,
+    {"chains", "chains of 10, 16 slots (flows)", BENCH_RATE, 1000, 100, 16, 1,
      OTHERS(flows_chains), 0, false, {0, 0, 0}},
     {"fan", "fan-out of 100 and join, 16 slots", BENCH_LATENCY, 30, 10, 16, 100,
      OTHERS(flows_fan), 0, false, {0, 0, 0}},
@@ -150,7 +154,7 @@ const struct bench_aim bench_aims[] = {
     GROWN("pinned snapshot: 0.8 of without", "growth-pinned"),
     TO_PEER("bulk submit: 2.5 times the best", "bulk-submit", BENCH_BEST_PEER, 2.5),
     TO_PEER("single submits: twice the best", "flight-submit", BENCH_BEST_PEER, 2),
-    TO_PEER("drain: graphile-worker, batched", "drain-4", "graphile:batched", 1),
+    TO_PEER("drain: graphile-worker, batched", "drain-full", "graphile:batched", 1),
     TO_PEER("drain: 1.5 times pg-boss, batched", "drain-4", "pgboss", 1.5),
     TO_PEER("end to end: 8 times graphile-worker", "flight-end-to-end", "graphile:batched", 8),
     TO_PEER("end to end: 8 times pg-boss", "flight-end-to-end", "pgboss", 8),

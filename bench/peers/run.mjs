@@ -89,19 +89,22 @@ const warmed = async (fn) => {
   for (let i = 0; i < WARM; i++) await fn(`warm${i}`);
 };
 
+const drain = async (engine, count, ledger) => {
+  await fill(engine, count);
+  await engine.filled?.();
+  return async () => {
+    await engine.work();
+    await ledger.reach(count);
+    await engine.settled?.();
+  };
+};
+
 // Each prepares and returns what the clock is about.
 const scenarios = {
   'bulk-submit': async (engine, count) => () => fill(engine, count),
   'flight-submit': async (engine, count) => () => inFlight(count, (i) => engine.submit(body(i))),
-  'drain-4': async (engine, count, ledger) => {
-    await fill(engine, count);
-    await engine.filled?.();
-    return async () => {
-      await engine.work();
-      await ledger.reach(count);
-      await engine.settled?.();
-    };
-  },
+  'drain-4': drain,
+  'drain-full': drain,
   'flight-end-to-end': async (engine, count, ledger) => {
     await engine.work();
     return async () => {

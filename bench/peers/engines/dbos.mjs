@@ -40,7 +40,7 @@ export async function open({ url, slots, completed }) {
   const request = { queueName: QUEUE, workflowName: 'one', appVersion: DBOS.applicationVersion };
 
   return {
-    most: { 'drain-4': 3000, 'flight-submit': 5000, 'flight-end-to-end': 3000 },
+    most: { 'drain-full': 3000, 'flight-submit': 5000, 'flight-end-to-end': 3000 },
     submit: (data) => client.enqueue(request, data),
     alone: async (data) => (await DBOS.startWorkflow(one)(data)).getResult(),
     filled: () => pool.query('VACUUM ANALYZE'),

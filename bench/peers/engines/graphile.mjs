@@ -30,7 +30,7 @@ export async function open({ url, slots, variant, completed }) {
     else if (payload.at === CHAIN) ends.get(payload.flow)?.();
   });
   return {
-    most: { 'flight-submit': 10000, 'drain-4': variant === 'batched' ? Infinity : 20000, 'flight-end-to-end': 10000 },
+    most: { 'flight-submit': 10000, 'drain-full': variant === 'batched' ? Infinity : 20000, 'flight-end-to-end': 10000 },
     bulk: (bodies) => utils.addJobs(bodies.map((payload) => ({ identifier: 'one', payload }))),
     submit: (payload) => utils.addJob('one', payload),
     filled: () => pgPool.query('VACUUM ANALYZE graphile_worker._private_jobs'),

@@ -1,4 +1,4 @@
-// pg-boss. Sixteen loops that fetch and complete up to 100 jobs at a time for the drain (its fastest
+// pg-boss. Sixteen loops that fetch and complete up to 100 (256) jobs at a time for the drain (its fastest
 // documented way); workers woken by NOTIFY for everything else. A chain is jobs that send the next one;
 // flow() would do it too, but looks for what has become ready once a second at best: it is used for the join,
 // whose workers fetch 100 at a time.
@@ -32,7 +32,7 @@ export async function open({ url, slots, scenario, completed }) {
   };
   const loop = async () => {
     while (!over) {
-      const jobs = await boss.fetch(QUEUE, { batchSize: 100 });
+      const jobs = await boss.fetch(QUEUE, { batchSize: scenario === 'drain-full' ? 256 : 100 });
       if (!jobs?.length) {
         await sleep(5);
         continue;
@@ -51,7 +51,7 @@ export async function open({ url, slots, scenario, completed }) {
     submit: (data) => boss.send(QUEUE, data),
     filled: () => pool.query('VACUUM ANALYZE'),
     work: async () => {
-      if (scenario === 'drain-4') {
+      if (scenario.startsWith('drain-')) {
         for (let i = 0; i < slots; i++) void loop();
         return;
       }

@@ -61,7 +61,7 @@ export async function open({ dir, completed }) {
   counting = true;
 
   return {
-    most: { 'drain-4': 10000, 'flight-submit': 10000, 'flight-end-to-end': 10000 },
+    most: { 'drain-full': 10000, 'flight-submit': 10000, 'flight-end-to-end': 10000 },
     submit: (data) => {
       if (!due) due = Date.now() + LEAD_MS; // until work() is called nothing runs
       return send.one(data, clients.rpc.sendOpts(due === Infinity ? {} : { delay: Math.max(1, due - Date.now()) }));
