@@ -25,7 +25,8 @@ static void *runtime_main(void *arg)
 
 void ours_runtime_start(struct ours_runtime *runtime, struct ours *ours, size_t slots)
 {
-    const struct ff_worker_options options = {.size = sizeof options, .threads = (int32_t)slots, .ahead = 2 * (int32_t)slots};
+    const struct ff_worker_options options = {
+        .size = sizeof options, .threads = (int32_t)slots, .ahead = 2 * (int32_t)slots};
     struct ff_error error = {0};
 
     ours_check(ff_worker_new(ours->client, &options, &runtime->worker, &error), &error,

@@ -222,6 +222,22 @@ bool ff_engine_hint_waits(const struct ff_engine *engine, int64_t mono_ms)
     return atomic_load(&engine->hint_until_mono_ms) > mono_ms;
 }
 
+/* Tasks whose nodes were set free by an earlier batch: what they waited for need not be read. */
+static void recall_upstreams(struct ff_engine *engine, struct ff_batch *batch)
+{
+    FF_LIST_FOR_EACH(node, &batch->jobs)
+    {
+        struct ff_job *const job = ff_list_item(node, struct ff_job, link);
+        const struct ff_claim_out *const out = job->out;
+
+        if (job->type != &ff_op_types[FF_OP_EXECUTION_CLAIM] || job->status != FF_OK)
+            continue;
+        for (size_t i = 0; i < out->task_count; i++)
+            if (out->tasks[i].upstream_count == FF_UPSTREAMS_UNREAD)
+                ff_known_upstreams(&engine->known, &batch->rows, &job->arena, &out->tasks[i]);
+    }
+}
+
 void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 {
     const bool has_events = batch->rows.event_count > 0;
@@ -229,6 +245,7 @@ void ff_engine_committed(struct ff_engine *engine, struct ff_batch *batch)
 
     ff_engine_batch_ended(engine, batch, true);
     ff_measure_committed(engine, batch);
+    recall_upstreams(engine, batch); /* learning forgets */
     if (engine->store->facts.proves)
         ff_known_learn(&engine->known, &batch->rows);
     learn_capsets(engine, &batch->rows);

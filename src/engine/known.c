@@ -29,6 +29,8 @@ struct known_row {
     struct ff_uuid *edges; /* of a member: where it leads to, by id; owned */
     size_t edge_count;
     bool knows_edges;
+    bool knows_upstreams;              /* of a member that can be claimed: what it waited for ... */
+    struct ff_upstream_out *upstreams; /* ... with its texts, NULL: nothing; owned */
     alignas(max_align_t) char data[];
 };
 
@@ -53,6 +55,7 @@ static void drop(struct ff_known *known, struct known_row **place)
     *place = row->next;
     known->bytes -= row->bytes;
     ff_free(row->edges);
+    ff_free(row->upstreams);
     ff_free(row);
 }
 
@@ -110,6 +113,15 @@ static struct known_row *find_row(struct ff_known *known, ff_table table, const 
     const size_t bytes = ff_row_key(table, row, key);
 
     return find(known, table, (struct ff_str){(const char *)key, bytes});
+}
+
+/* Nobody has changed it since, nor used its id again. */
+static bool is_same(struct known_row *have, const struct ff_execution *row)
+{
+    const struct ff_execution *const knew = (const void *)row_of(have);
+
+    return (knew->version == row->version || FF_MUTANT(upstreams_kept_blindly)) &&
+           knew->created_at_ms == row->created_at_ms;
 }
 
 /* --- texts --- */
@@ -233,7 +245,58 @@ static void carry_edges(struct ff_known *known, struct known_row *from, struct k
     known->bytes -= bytes;
 }
 
-static void put(struct ff_known *known, const struct ff_entry *entry, bool graphs)
+static size_t upstream_bytes(const struct ff_upstream_out *from)
+{
+    return sizeof *from + from->node.len + from->result.len + from->result_type.len;
+}
+
+static char *put_text(char *at, struct ff_str from, struct ff_str *to)
+{
+    *to = from;
+    if (!from.ptr)
+        return at;
+    if (from.len > 0)
+        memcpy(at, from.ptr, from.len);
+    to->ptr = at;
+    return at + from.len;
+}
+
+/* Into memory of upstream_bytes(). */
+static void put_upstream(struct ff_upstream_out *to, const struct ff_upstream_out *from)
+{
+    char *at = (char *)(to + 1);
+
+    *to = *from;
+    at = put_text(at, from->node, &to->node);
+    at = put_text(at, from->result, &to->result);
+    (void)put_text(at, from->result_type, &to->result_type);
+}
+
+/* A node that this batch has set free and not handed out: whoever claims it need not read what it
+ * waited for. */
+static void learn_upstreams(struct known_row *member, struct ff_rowset *rows,
+                            const struct ff_execution *execution)
+{
+    struct ff_work work = {.rows = rows, .arena = rows->arena, .assumes = true};
+    struct ff_task_out task;
+
+    if (ff_uuid_is_zero(execution->flow_id) || !ff_state_is_claimable(execution->state))
+        return;
+    ff_task_upstreams(&work, execution, &task);
+    if (task.upstream_count == FF_UPSTREAMS_UNREAD)
+        return;
+    if (task.upstream_count > 0) {
+        member->upstreams = ff_malloc(upstream_bytes(task.upstream));
+        if (!member->upstreams)
+            return;
+        put_upstream(member->upstreams, task.upstream);
+        member->bytes += upstream_bytes(task.upstream);
+    }
+    member->knows_upstreams = true;
+}
+
+static void put(struct ff_known *known, struct ff_rowset *rows, const struct ff_entry *entry,
+                bool graphs)
 {
     struct ff_row *const row = entry->row;
     struct known_row **const place = place_of(known, entry->table, entry->key);
@@ -245,6 +308,8 @@ static void put(struct ff_known *known, const struct ff_entry *entry, bool graph
         carry_edges(known, *place, copy, row);
     if (copy && row->is_new && entry->table == FF_TABLE_EXECUTION)
         copy->knows_edges = true; /* none so far; see learn_edge */
+    if (copy && entry->table == FF_TABLE_EXECUTION)
+        learn_upstreams(copy, rows, entry->row);
     if (*place)
         drop(known, place);
     if (!copy)
@@ -298,7 +363,7 @@ void ff_known_learn(struct ff_known *known, struct ff_rowset *rows)
     for (size_t i = 0; i < FF_ARRAY_LEN(tables); i++)
         for (const struct ff_entry *entry = rows->entries[tables[i]]; entry; entry = entry->next)
             if (entry->found == FF_FOUND_ROW && ((const struct ff_row *)entry->row)->op != 0)
-                put(known, entry, graphs);
+                put(known, rows, entry, graphs);
     for (const struct ff_entry *entry = rows->entries[FF_TABLE_EDGE]; entry; entry = entry->next)
         if (entry->found == FF_FOUND_ROW && ((const struct ff_row *)entry->row)->is_new)
             learn_edge(known, rows, entry->row);
@@ -368,6 +433,35 @@ bool ff_known_edges(struct ff_known *known, const struct ff_execution *member,
     if (edges)
         *ret = edges;
     return edges != NULL;
+}
+
+void ff_known_upstreams(struct ff_known *known, struct ff_rowset *rows, struct ff_arena *arena,
+                        struct ff_task_out *task)
+{
+    const struct ff_execution key = {.partition_key = task->id.partition,
+                                     .execution_id = task->id.uuid};
+    const struct ff_entry *const entry = ff_rowset_find(rows, FF_TABLE_EXECUTION, &key);
+    const struct ff_execution *const before =
+        entry && entry->row ? ((const struct ff_row *)entry->row)->before : NULL;
+    struct ff_upstream_out *copy = NULL;
+    struct known_row *have;
+
+    if (!known->slots || !before)
+        return;
+    pthread_mutex_lock(&known->lock);
+    have = find(known, FF_TABLE_EXECUTION, entry->key);
+    if (have && have->knows_upstreams && is_same(have, before)) {
+        task->upstream_count = have->upstreams ? FF_UPSTREAMS_UNREAD : 0;
+        if (have->upstreams)
+            copy = ff_arena_alloc(arena, upstream_bytes(have->upstreams));
+        if (copy)
+            put_upstream(copy, have->upstreams);
+    }
+    pthread_mutex_unlock(&known->lock);
+    if (copy) {
+        task->upstream = copy;
+        task->upstream_count = 1;
+    }
 }
 
 /* Nobody has changed it, so the save will not prove it. Nodes that wait are left alone all the

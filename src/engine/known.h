@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * known.h -- rows as this process has last saved them: executions while they run under a lease, and
- * flows that are under way, with their members, edges and joins.
+ * flows that are under way, with their members, edges and joins; and what a node that was set free
+ * here had waited for.
  *
  * Whoever claims an execution here will most likely complete it here, and whoever has made a flow
  * will most likely dispatch its hops. Those rows need not be asked for again: the save finds them
@@ -16,6 +17,7 @@
 #include <pthread.h>
 
 #include "model/rowset.h"
+#include "ops/execution.h"
 
 #define FF_KNOWN_SLOTS     16384 /* a power of two */
 #define FF_KNOWN_BYTES_MAX (24 << 20)
@@ -45,6 +47,11 @@ bool ff_known_has(struct ff_known *known, ff_table table, const void *key, ff_kn
  * has changed it since it had this version. False: not known. */
 bool ff_known_edges(struct ff_known *known, const struct ff_execution *member,
                     struct ff_arena *arena, struct ff_uuid **ret, size_t *ret_count);
+/* What a node that was handed out in this batch had waited for, if it was set free by a batch of
+ * ours and nobody has changed it in between: it can not be anything else then. Copied into `arena`.
+ */
+void ff_known_upstreams(struct ff_known *known, struct ff_rowset *rows, struct ff_arena *arena,
+                        struct ff_task_out *task);
 /* What was assumed in this batch and has not been proved: all, or what is not changed. */
 void ff_known_forget(struct ff_known *known, const struct ff_rowset *rows, bool all);
 /* Everything: the store may be another one, with other rows of the same version. */

@@ -211,6 +211,33 @@ static size_t index_of(const struct flow *flows, const struct ff_task *task)
     return at;
 }
 
+/* It was set free by the first run, and is told of that one, however much later it is claimed. */
+FF_CONFORMANCE(flow_results, a_node_is_told_of_the_run_that_has_set_it_free)
+{
+    const struct flow flow = given_flow(t, "a b | a>b=");
+    struct ff_tasks tasks = when_claimed_up_to(t, 1);
+
+    when_all_completed(t, &tasks, (struct ff_str){"1", 1});
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    EXPECT_OK(t, when_replayed(t, node_id(t, &flow, "a")));
+    tasks = when_claimed_up_to(t, 2);
+    EXPECT_INT(t, 2, (int64_t)tasks.count);
+    for (size_t i = 0; i < tasks.count; i++) {
+        const struct ff_task *const task = &tasks.items[i];
+        const bool is_b = strcmp(task->node, "b") == 0;
+
+        EXPECT_INT(t, is_b ? 1 : 0, (int64_t)task->upstream_count);
+        if (!is_b)
+            continue;
+        EXPECT_BYTES(t, "1", 1, task->input);
+        EXPECT_BYTES(t, "1", 1, task->upstream[0].result);
+        EXPECT_INT(t, 0, task->upstream[0].generation);
+    }
+    when_all_completed(t, &tasks, (struct ff_str){"2", 1});
+    WAIT_FLOW(t, &flow, "completed a:completed b:completed");
+    expect_reconcilers_idle(t);
+}
+
 /* Tasks of one claim, members of flows and others mixed: each has the map of its own upstreams. */
 FF_CONFORMANCE(flow_results, members_and_others_of_one_claim_are_told_apart)
 {

@@ -310,6 +310,114 @@ static void test_known__too_many_edges_are_not_kept(void **state)
     }
 }
 
+/* --- what nodes waited for --- */
+
+/* The member was loaded in this state, and is left in the other one. */
+static struct ff_execution *when_moved(uint32_t nth, ff_state from, ff_state to, int64_t version)
+{
+    const struct ff_execution key = key_of(nth);
+    struct ff_execution *row = ff_rowset_row_new(&rows, FF_TABLE_EXECUTION);
+
+    row->partition_key = key.partition_key;
+    row->execution_id = key.execution_id;
+    row->flow_id = flow_id;
+    row->node = FF_STR("up");
+    row->lane = row->kind = FF_STR("");
+    row->created_at_ms = 1000;
+    row->state = (int32_t)from;
+    row->version = version;
+    row = ff_rowset_put(&rows, FF_TABLE_EXECUTION, row, true);
+    ff_rowset_edit(&rows, row);
+    row->state = (int32_t)to;
+    row->version++;
+    return row;
+}
+
+/* Node 1 has ended with a result and set free node 257, which waited for nobody else. */
+static void given_set_free(void)
+{
+    const struct ff_payload result = {
+        .partition_key = 1, .execution_id = key_of(1).execution_id, .kind = FF_PAYLOAD_RESULT};
+    struct ff_edge_group *const join = ff_rowset_row_new(&rows, FF_TABLE_EDGE_GROUP);
+    struct ff_edge *edge;
+
+    next_batch();
+    (void)when_moved(1, FF_STATE_ACTIVE, FF_STATE_SUCCESS, 2);
+    (void)when_moved(257, FF_STATE_BLOCKED_FIRST, FF_STATE_READY_FIRST, 1);
+    ((struct ff_payload *)ff_rowset_insert(&rows, FF_TABLE_PAYLOAD, &result))->data =
+        FF_STR("found");
+    join->partition_key = 1;
+    join->execution_id = key_of(257).execution_id;
+    join->total = 1;
+    (void)ff_rowset_put(&rows, FF_TABLE_EDGE_GROUP, join, true);
+    given_edge(1, 257);
+    edge = rows.entries[FF_TABLE_EDGE]->row;
+    edge->outcome = FF_EDGE_SUCCESS;
+    edge->resolved_generation = 0;
+    ff_known_learn(&known, &rows);
+}
+
+/* Somebody has it now, from this version on, and is told what it waited for. */
+static struct ff_task_out when_claimed(uint32_t nth, int64_t version, int64_t created_at_ms)
+{
+    const struct ff_execution key = key_of(nth);
+    struct ff_task_out task = {.id = {key.partition_key, key.execution_id},
+                               .upstream_count = FF_UPSTREAMS_UNREAD};
+    struct ff_execution *row;
+
+    next_batch();
+    row = when_moved(nth, FF_STATE_READY_FIRST, FF_STATE_ACTIVE, version);
+    ((struct ff_execution *)row->head.before)->created_at_ms = created_at_ms;
+    ff_known_upstreams(&known, &rows, &arena, &task);
+    return task;
+}
+
+static void test_known__what_a_node_waited_for_is_known(void **state)
+{
+    struct ff_task_out task;
+
+    (void)state;
+    given_set_free();
+    task = when_claimed(257, 2, 1000);
+    assert_int_equal(task.upstream_count, 1);
+    assert_true(ff_uuid_eq(task.upstream->id.uuid, key_of(1).execution_id));
+    assert_true(ff_str_eq(task.upstream->node, FF_STR("up")));
+    assert_true(ff_str_eq(task.upstream->result, FF_STR("found")));
+    assert_true(ff_str_is_null(task.upstream->result_type));
+    assert_int_equal(task.upstream->outcome, FF_EDGE_SUCCESS);
+    ff_known_learn(&known, &rows);
+    ff_known_done(&known); /* what was told is not of that memory */
+    ff_known_init(&known);
+    assert_true(ff_str_eq(task.upstream->result, FF_STR("found")));
+}
+
+static void test_known__nobody_is_told_of_what_may_have_changed(void **state)
+{
+    (void)state;
+    given_set_free();
+    assert_int_equal(when_claimed(257, 3, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+    assert_int_equal(when_claimed(257, 2, 2000).upstream_count, FF_UPSTREAMS_UNREAD);
+    assert_int_equal(when_claimed(513, 2, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+    assert_int_equal(when_claimed(257, 2, 1000).upstream_count, 1);
+    ff_known_learn(&known, &rows); /* it runs, and may come back */
+    assert_int_equal(when_claimed(257, 3, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+    ff_known_clear(&known);
+    assert_int_equal(when_claimed(257, 2, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+}
+
+static void test_known__a_first_node_waited_for_nobody(void **state)
+{
+    struct ff_execution *first;
+
+    (void)state;
+    next_batch();
+    first = given_member(1);
+    first->state = FF_STATE_READY_FIRST;
+    first->created_at_ms = 1000;
+    ff_known_learn(&known, &rows);
+    assert_int_equal(when_claimed(1, 1, 1000).upstream_count, 0);
+}
+
 static void test_known__another_store_begins_with_nothing(void **state)
 {
     struct ff_uuid *edges;
@@ -337,6 +445,9 @@ int main(void)
         TEST(edges_stay_known_from_version_to_version),
         TEST(a_member_that_grows_is_not_known_any_more),
         TEST(too_many_edges_are_not_kept),
+        TEST(what_a_node_waited_for_is_known),
+        TEST(nobody_is_told_of_what_may_have_changed),
+        TEST(a_first_node_waited_for_nobody),
         TEST(another_store_begins_with_nothing),
     };
 
