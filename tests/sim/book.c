@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "model/capset.h"
 #include "model/codes.h"
+#include "model/lease.h"
 #include "model/states.h"
 #include "ops/flow.h"
 
@@ -127,7 +128,7 @@ void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed)
     const struct ff_work work = {.seed = seed};
 
     for (uint32_t nth = 0; nth < (uint32_t)claim->offer->max; nth++) {
-        const struct ff_uuid lease_id = ff_work_uuid(&work, nth);
+        const struct ff_uuid lease_id = ff_lease_id(ff_work_uuid(&work, nth), false);
 
         if (ff_hashmap_put(&sim->book->by_promise, lease_id.b, 16, claim, NULL) != FF_OK)
             assert(!"out of memory");
@@ -136,7 +137,9 @@ void book_promise(struct sim *sim, struct word *claim, struct ff_uuid seed)
 
 struct word *book_claim_of(struct sim *sim, struct ff_uuid lease_id)
 {
-    return ff_hashmap_get(&sim->book->by_promise, lease_id.b, 16);
+    const struct ff_uuid promised = ff_lease_id(lease_id, false);
+
+    return ff_hashmap_get(&sim->book->by_promise, promised.b, 16);
 }
 
 static const char *op_name(const struct word *word)

@@ -232,6 +232,8 @@ static void begin_tenancy(const struct at *at, const struct ff_event *event)
         wrong(at, "a lease for somebody who has not claimed");
         return;
     }
+    if (ff_lease_is_of_member(event->lease_id) == ff_uuid_is_zero(event->flow_id))
+        wrong(at, "a lease id that does not tell whether it is a member's");
     if (last && last->epoch >= tenancy->epoch)
         wrong(at, "a lease with an epoch that is not above the last one");
     if (book_lease(sim, tenancy->lease_id))
