@@ -89,11 +89,23 @@ static void task_from(struct ff_arena *arena, const struct ff_task_out *out, str
         (void)ff_uuid_format(out->flow_id, task->flow_id);
 }
 
-/* The two scans that bring what a claim leaves out. */
+/* Where what a claim leaves out will be. */
 struct rest {
-    struct ff_scan *tags;  /* NULL: it has none */
-    struct ff_scan *input; /* NULL: the task has it already */
+    struct ff_scan *tags;         /* NULL: it has none */
+    struct ff_entry *first_input; /* of the first generation; with `input` NULL: it came along */
+    struct ff_scan *input;        /* of a later one, which may go on with that of an earlier one */
 };
+
+/* By its key: one statement brings those of all tasks. */
+static struct ff_entry *want_first_input(struct ff_rowset *rows, struct ff_exec_id id)
+{
+    const struct ff_payload key = {.partition_key = id.partition,
+                                   .execution_id = id.uuid,
+                                   .generation = 0,
+                                   .kind = FF_PAYLOAD_INPUT};
+
+    return ff_rowset_want(rows, FF_TABLE_PAYLOAD, &key, FF_WANT_READ);
+}
 
 static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out)
 {
@@ -109,7 +121,9 @@ static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out
         rest.tags = ff_rowset_scan(rows, FF_SQL_EXECUTION_TAGS, values,
                                    FF_SQL_EXECUTION_TAGS_PARAMS, FF_TAGS_MAX);
     }
-    if (out->input_elsewhere) {
+    if (out->input_elsewhere && out->generation == 0) {
+        rest.first_input = want_first_input(rows, out->id);
+    } else if (out->input_elsewhere) {
         ff_in_execution_payload_values(&input, values);
         rest.input = ff_rowset_scan(rows, FF_SQL_EXECUTION_PAYLOAD, values,
                                     FF_SQL_EXECUTION_PAYLOAD_PARAMS, 1);
@@ -117,8 +131,18 @@ static struct rest rest_of(struct ff_rowset *rows, const struct ff_task_out *out
     return rest;
 }
 
+static const struct ff_payload *input_of(const struct rest *rest)
+{
+    if (rest->input && rest->input->row_count)
+        return rest->input->rows[0];
+    if (rest->first_input && rest->first_input->found == FF_FOUND_ROW)
+        return rest->first_input->row;
+    return NULL;
+}
+
 static void task_rest(struct ff_arena *arena, const struct rest *rest, struct ff_task *task)
 {
+    const struct ff_payload *const input = input_of(rest);
     const size_t count = rest->tags ? rest->tags->row_count : 0;
     struct ff_tag_pair *const tags = ff_arena_array(arena, count, sizeof *tags);
 
@@ -130,11 +154,9 @@ static void task_rest(struct ff_arena *arena, const struct rest *rest, struct ff
     }
     task->tags = tags;
     task->tag_count = count;
-    if (rest->input && rest->input->row_count) {
-        const struct ff_payload *const payload = rest->input->rows[0];
-
-        task->input = ff_arena_str(arena, payload->data);
-        task->input_content_type = ff_api_text(arena, payload->content_type);
+    if (input) {
+        task->input = ff_arena_str(arena, input->data);
+        task->input_content_type = ff_api_text(arena, input->content_type);
     }
 }
 
@@ -153,7 +175,7 @@ static ff_status read_rest(struct ff_client *client, const struct ff_claim_out *
     for (size_t i = 0; i < out->task_count; i++)
         rests[i] = rest_of(&rows, &out->tasks[i]);
     FF_TRY(ff_arena_check(&scratch->arena, reterr));
-    if (rows.scans)
+    if (rows.scans || rows.want_count > 0)
         FF_TRY(ff_engine_peek(client->engine, &rows, client->timeout_ms, reterr));
     for (size_t i = 0; i < out->task_count; i++)
         task_rest(arena, &rests[i], &tasks[i]);
