@@ -36,7 +36,7 @@ const struct bench_scenario bench_scenarios[] = {
      SIDES(drain, work), 0, false, {0, 0, 0}},
     {"drain-4", "drain, 100 per call, 4 workers", BENCH_RATE, 40000, 10000, 4, 100,
      BATCHED(drain, work), 0, false, {0, 0, 0}},
-    {"drain-full", "drain, 256 per call, 4 workers", BENCH_RATE, 40000, 10000, 4, 256,
+    {"drain-full", "drain, 256 per call, 8 workers", BENCH_RATE, 40000, 10000, 8, 256,
      ALL(drain, work), 0, false, {0, 0, 0}},
     {"submit-1", "single submits, 1 caller", BENCH_RATE, 10000, 500, 1, 1,
      SIDES(submit, insert), 0, false, {0, 0, 0}},
