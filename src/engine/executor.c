@@ -475,6 +475,7 @@ ff_waits_for ff_executor_step(struct ff_executor *executor, int64_t *ret_at_mono
     }
     executor->calling = false;
     note_away(executor, false);
+    ff_executor_note_link(executor);
     switch (executor->stage) {
     case FF_EXECUTOR_LOADING:
         if (executor->call.outcome == FF_CALLED_OK)

@@ -83,6 +83,8 @@ void ff_executor_again(struct ff_executor *executor, bool split, uint32_t reruns
 
 bool ff_executor_is_alone(const struct ff_batch *batch);
 void ff_executor_note_loss(struct ff_executor *executor);
+/* After every call. */
+void ff_executor_note_link(struct ff_executor *executor);
 /* Nothing for a while, and then for longer. */
 void ff_executor_rest(struct ff_executor *executor);
 /* The call failed for certain; the commit did, after it had been asked about. */

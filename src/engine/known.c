@@ -4,7 +4,9 @@
  *
  * What must stay true: the list of a member's edges is kept only as long as every change of the
  * member is one of ours, from the version we knew to the next. Whoever adds an edge changes the
- * member (docs/internals/cascade.md), so a list that goes with the stored version is whole.
+ * member (docs/internals/cascade.md), so a list that goes with the stored version is whole. What a
+ * node waited for goes with the version in which it was set free, and with no other: no save
+ * proves it (docs/decisions/0019-a-step-reads-nothing-twice.md).
  * Tests: tests/unit/test_known.c. */
 #include "engine/known.h"
 
@@ -272,27 +274,48 @@ static void put_upstream(struct ff_upstream_out *to, const struct ff_upstream_ou
     (void)put_text(at, from->result_type, &to->result_type);
 }
 
-/* A node that this batch has set free and not handed out: whoever claims it need not read what it
- * waited for. */
-static void learn_upstreams(struct known_row *member, struct ff_rowset *rows,
-                            const struct ff_execution *execution)
+/* A node that can be claimed and that this batch has not handed out: it is new, or was set free
+ * over this edge. Whoever claims it need not read what it waited for. */
+static void learn_upstreams(struct ff_known *known, struct known_row *member,
+                            struct ff_rowset *rows, const struct ff_execution *execution,
+                            const struct ff_edge *edge)
 {
     struct ff_work work = {.rows = rows, .arena = rows->arena, .assumes = true};
     struct ff_task_out task;
+    size_t bytes;
 
-    if (ff_uuid_is_zero(execution->flow_id) || !ff_state_is_claimable(execution->state))
+    if (member->knows_upstreams || ff_uuid_is_zero(execution->flow_id) ||
+        !ff_state_is_claimable(execution->state))
         return;
-    ff_task_upstreams(&work, execution, &task);
-    if (task.upstream_count == FF_UPSTREAMS_UNREAD)
+    ff_task_upstream_by(&work, execution, edge, &task);
+    if (task.upstream_count == FF_UPSTREAMS_UNREAD || rows->arena->failed)
         return;
     if (task.upstream_count > 0) {
-        member->upstreams = ff_malloc(upstream_bytes(task.upstream));
+        bytes = upstream_bytes(task.upstream);
+        member->upstreams = bytes <= FF_KNOWN_UPSTREAM_BYTES ? ff_malloc(bytes) : NULL;
         if (!member->upstreams)
             return;
         put_upstream(member->upstreams, task.upstream);
-        member->bytes += upstream_bytes(task.upstream);
+        member->bytes += bytes;
+        known->bytes += bytes;
     }
     member->knows_upstreams = true;
+}
+
+/* The node an edge leads to, if it has been set free over it. */
+static void learn_downstream(struct ff_known *known, struct ff_rowset *rows,
+                             const struct ff_edge *edge)
+{
+    const struct ff_execution key = {.partition_key = edge->partition_key,
+                                     .execution_id = edge->downstream_id};
+    const struct ff_entry *const entry = ff_rowset_find(rows, FF_TABLE_EXECUTION, &key);
+    struct known_row *const member =
+        entry && entry->found == FF_FOUND_ROW && ((const struct ff_row *)entry->row)->op != 0
+            ? find(known, FF_TABLE_EXECUTION, entry->key)
+            : NULL;
+
+    if (member)
+        learn_upstreams(known, member, rows, entry->row, edge);
 }
 
 static void put(struct ff_known *known, struct ff_rowset *rows, const struct ff_entry *entry,
@@ -308,8 +331,6 @@ static void put(struct ff_known *known, struct ff_rowset *rows, const struct ff_
         carry_edges(known, *place, copy, row);
     if (copy && row->is_new && entry->table == FF_TABLE_EXECUTION)
         copy->knows_edges = true; /* none so far; see learn_edge */
-    if (copy && entry->table == FF_TABLE_EXECUTION)
-        learn_upstreams(copy, rows, entry->row);
     if (*place)
         drop(known, place);
     if (!copy)
@@ -317,6 +338,8 @@ static void put(struct ff_known *known, struct ff_rowset *rows, const struct ff_
     copy->next = *place;
     *place = copy;
     known->bytes += copy->bytes;
+    if (row->is_new && entry->table == FF_TABLE_EXECUTION)
+        learn_upstreams(known, copy, rows, entry->row, NULL);
 }
 
 static bool add_edge(struct ff_known *known, struct known_row *member, struct ff_uuid to)
@@ -367,6 +390,9 @@ void ff_known_learn(struct ff_known *known, struct ff_rowset *rows)
     for (const struct ff_entry *entry = rows->entries[FF_TABLE_EDGE]; entry; entry = entry->next)
         if (entry->found == FF_FOUND_ROW && ((const struct ff_row *)entry->row)->is_new)
             learn_edge(known, rows, entry->row);
+    for (const struct ff_entry *entry = rows->entries[FF_TABLE_EDGE]; entry; entry = entry->next)
+        if (entry->found == FF_FOUND_ROW && ((const struct ff_row *)entry->row)->op != 0)
+            learn_downstream(known, rows, entry->row);
     make_room(known);
     pthread_mutex_unlock(&known->lock);
 }
@@ -451,8 +477,9 @@ void ff_known_upstreams(struct ff_known *known, struct ff_rowset *rows, struct f
     pthread_mutex_lock(&known->lock);
     have = find(known, FF_TABLE_EXECUTION, entry->key);
     if (have && have->knows_upstreams && is_same(have, before)) {
-        task->upstream_count = have->upstreams ? FF_UPSTREAMS_UNREAD : 0;
-        if (have->upstreams)
+        if (!have->upstreams)
+            task->upstream_count = 0;
+        else
             copy = ff_arena_alloc(arena, upstream_bytes(have->upstreams));
         if (copy)
             put_upstream(copy, have->upstreams);

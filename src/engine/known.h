@@ -7,9 +7,10 @@
  * Whoever claims an execution here will most likely complete it here, and whoever has made a flow
  * will most likely dispatch its hops. Those rows need not be asked for again: the save finds them
  * only while they still are as we know them (store.h says how), and if somebody else was there the
- * batch is run again in the ordinary way. So nothing here must be true, and anything may be
- * forgotten at any time; there is room for a fixed number of bytes.
- * docs/decisions/0011-the-save-proves-what-was-assumed.md has the reasons.
+ * batch is run again in the ordinary way. So no row here must be true, only what a node of that
+ * version waited for; and anything may be forgotten at any time: there is room for a fixed number
+ * of bytes. docs/decisions/0011-the-save-proves-what-was-assumed.md and
+ * 0019-a-step-reads-nothing-twice.md have the reasons.
  * Tests: tests/unit/test_known.c, tests/sim. */
 #ifndef FF_ENGINE_KNOWN_H
 #define FF_ENGINE_KNOWN_H
@@ -21,6 +22,8 @@
 
 #define FF_KNOWN_SLOTS     16384 /* a power of two */
 #define FF_KNOWN_BYTES_MAX (24 << 20)
+/* What is kept of an upstream, its result included: a thousand nodes may be set free by one. */
+#define FF_KNOWN_UPSTREAM_BYTES 2048
 
 struct ff_known {
     pthread_mutex_t lock;

@@ -23,6 +23,13 @@
 #define LOSSES_MAX     8  /* commits with a job lost in a row: it is the job */
 #define SHUT_ROWS_MAX  4  /* rows that one job may put into quarantine */
 
+/* The store may be another copy than the one we know. */
+static void forget(struct ff_engine *engine)
+{
+    ff_known_clear(&engine->known);
+    ff_engine_doubt_capsets(engine);
+}
+
 void ff_executor_note_loss(struct ff_executor *executor)
 {
     const struct ff_call *const call = &executor->call;
@@ -30,12 +37,16 @@ void ff_executor_note_loss(struct ff_executor *executor)
     if (call->outcome == FF_CALLED_STOP || call->outcome == FF_CALLED_UNKNOWN ||
         call->outcome == FF_CALLED_LOST) {
         ff_engine_contact_lost(executor->engine);
-        ff_known_clear(&executor->engine->known);
-        ff_engine_doubt_capsets(executor->engine);
+        forget(executor->engine);
     } else if (!strcmp(call->sqlstate, OTHER_LOG)) {
-        ff_known_clear(&executor->engine->known);
-        ff_engine_doubt_capsets(executor->engine);
+        forget(executor->engine);
     }
+}
+
+void ff_executor_note_link(struct ff_executor *executor)
+{
+    if (executor->call.reconnected)
+        forget(executor->engine);
 }
 
 void ff_executor_rest(struct ff_executor *executor)

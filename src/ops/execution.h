@@ -82,7 +82,7 @@ struct ff_claim_in {
     /* set by need(), one per lane, for apply() */
     struct ff_scan **scans;
 };
-/* What a node waited for, if the batch that handed it out knew. */
+/* What a node waited for, if the batch that handed it out knew, or its process remembered. */
 struct ff_upstream_out {
     struct ff_exec_id id;
     struct ff_str node, result, result_type; /* result: null if there is none */
@@ -115,6 +115,9 @@ struct ff_claim_out {
 /* What a node that is handed out waited for, as far as this batch knows it. */
 void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
                        struct ff_task_out *task);
+/* The same, where an edge into it is at hand; NULL: none is. */
+void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execution,
+                         const struct ff_edge *edge, struct ff_task_out *task);
 /* Is this execution, once it can be claimed, for this claim? The scan selects by the same rule. */
 bool ff_claim_fits(const struct ff_claim_in *in, const struct ff_capsets *capsets,
                    const struct ff_execution *execution);

@@ -74,6 +74,7 @@ struct ff_call {
     int64_t now_ms;        /* LOAD, READ of the pulse: the store's time */
     int64_t last_event_id; /* SAVE: the highest id given out by this commit, 0 if none */
     bool committed;        /* RESOLVE */
+    bool reconnected;      /* over a new connection: the store may be another copy than before */
     struct ff_error error;
     char sqlstate[8]; /* or the SQLite result code as text, for logs */
 };

@@ -297,6 +297,38 @@ FF_CONFORMANCE(execution_replay, may_bring_a_new_input)
     expect_input(t, name.id, request.input.ptr, request.input.len);
 }
 
+/* In one claim: first inputs, one of an earlier generation, and a new one. */
+FF_CONFORMANCE(execution_replay, large_inputs_of_one_claim_are_each_its_own)
+{
+    enum { COUNT = 4, KEPT = 1, NEW = 2, BYTES = 2000 };
+    struct ff_claim_request r = claim_request();
+    struct ff_submission s = submission();
+    struct ff_replay_request request;
+    struct ff_str inputs[COUNT];
+    struct ff_tasks tasks = {0};
+    struct name names[COUNT];
+
+    for (int i = 0; i < COUNT; i++) {
+        s.input = inputs[i] = json_of(t, BYTES, (char)('a' + i));
+        names[i] = given(t, &s);
+    }
+    EXPECT_OK(t, when_cancelled(t, names[KEPT].id));
+    EXPECT_OK(t, when_replayed(t, names[KEPT].id));
+    EXPECT_OK(t, when_cancelled(t, names[NEW].id));
+    request = replay_of(names[NEW].id);
+    request.has_input = true;
+    request.input = inputs[NEW] = json_of(t, BYTES, 'z');
+    EXPECT_OK(t, replay(t, &request));
+    r.max = COUNT;
+    EXPECT_OK(t, ff_claim(t->client, &r, &tasks, &t->err));
+    keep_answer(t, tasks.memory);
+    EXPECT_INT(t, COUNT, (int64_t)tasks.count);
+    for (int i = 0; i < COUNT; i++)
+        for (size_t k = 0; k < tasks.count; k++)
+            if (strcmp(tasks.items[k].execution_id, names[i].id) == 0)
+                EXPECT_BYTES(t, inputs[i].ptr, BYTES, tasks.items[k].input);
+}
+
 FF_CONFORMANCE(execution_replay, relative_deadline_starts_again)
 {
     struct ff_submission s = submission();

@@ -238,6 +238,31 @@ FF_CONFORMANCE(flow_results, a_node_is_told_of_the_run_that_has_set_it_free)
     expect_reconcilers_idle(t);
 }
 
+/* It was free and has to wait again: then it is told of the run that sets it free once more. */
+FF_CONFORMANCE(flow_results, a_node_that_waits_again_is_told_of_the_later_run)
+{
+    const struct flow flow = given_flow(t, "a b | a>b=");
+    struct ff_tasks tasks = when_claimed_up_to(t, 1);
+    struct ff_replay_request again;
+
+    when_all_completed(t, &tasks, (struct ff_str){"1", 1});
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    ff_replay_init(&again);
+    again.execution_id = node_id(t, &flow, "a");
+    again.reopen_downstream = true;
+    EXPECT_OK(t, ff_replay(t->client, &again, NULL, NULL, &t->err));
+    WAIT_FLOW(t, &flow, "running a:waiting b:waiting_children");
+    tasks = when_claimed_up_to(t, 1);
+    when_all_completed(t, &tasks, (struct ff_str){"2", 1});
+    WAIT_FLOW(t, &flow, "running a:completed b:waiting");
+    tasks = when_claimed_up_to(t, 1);
+    EXPECT_TEXT(t, "b", tasks.items[0].node);
+    EXPECT_BYTES(t, "2", 1, tasks.items[0].input);
+    EXPECT_INT(t, 1, (int64_t)tasks.items[0].upstream_count);
+    EXPECT_INT(t, 1, tasks.items[0].upstream[0].generation);
+    expect_reconcilers_idle(t);
+}
+
 /* Tasks of one claim, members of flows and others mixed: each has the map of its own upstreams. */
 FF_CONFORMANCE(flow_results, members_and_others_of_one_claim_are_told_apart)
 {

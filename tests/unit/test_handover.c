@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/assume.h"
+#include "model/lease.h"
 #include "support/engine_fixture.h"
 
 #define TASKS_MAX 8
@@ -63,6 +64,12 @@ static struct ff_claim_in *new_claim(struct waiting *waiting)
     job->deadline_mono_ms = INT64_MAX;
     job->wait_until_mono_ms = now_ms + 60000;
     return in;
+}
+
+static void gone(struct ff_job *job, void *ctx)
+{
+    (void)ctx;
+    ff_job_free(job);
 }
 
 static void send(struct waiting *waiting)
@@ -336,6 +343,26 @@ static void test_handover__every_hop_rides(void **state)
     }
 }
 
+/* The executor whose batches let hops ride is told so by the lease. */
+static void test_handover__words_about_members_are_known_for_it(void **state)
+{
+    (void)state;
+    for (int of_member = 0; of_member < 2; of_member++) {
+        struct ff_job *const job = ff_job_new(FF_OP_EXECUTION_COMPLETE, 0);
+        struct ff_complete_in *const in = ff_arena_alloc(&job->arena, sizeof *in);
+
+        *in = (struct ff_complete_in){.result = ff_str_null(), .result_type = ff_str_null()};
+        in->task.lease_id = ff_lease_id((struct ff_uuid){.b = {7}}, of_member);
+        job->in = in;
+        job->out = ff_arena_alloc(&job->arena, sizeof(struct ff_state_out));
+        job->done = gone;
+        job->deadline_mono_ms = INT64_MAX;
+        assert_int_equal(ff_engine_submit(engine, job, &error), FF_OK);
+        assert_int_equal(job->member, of_member);
+        step_all();
+    }
+}
+
 /* It has looked before there was anything: a worker says that it is done and asks for more. */
 static void test_handover__a_claim_beside_the_end_is_served(void **state)
 {
@@ -593,6 +620,7 @@ int main(void)
         TEST(who_has_gone_is_not_served),
         TEST(an_end_its_hop_and_the_next_claim_are_one_commit),
         TEST(every_hop_rides),
+        TEST(words_about_members_are_known_for_it),
         TEST(a_claim_beside_the_end_is_served),
         TEST(a_hop_that_cannot_ride_follows),
         TEST(an_end_whose_hop_boards_is_in_doubt),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -334,7 +335,7 @@ static struct ff_execution *when_moved(uint32_t nth, ff_state from, ff_state to,
 }
 
 /* Node 1 has ended with a result and set free node 257, which waited for nobody else. */
-static void given_set_free(void)
+static void given_set_free_batch(void)
 {
     const struct ff_payload result = {
         .partition_key = 1, .execution_id = key_of(1).execution_id, .kind = FF_PAYLOAD_RESULT};
@@ -354,6 +355,11 @@ static void given_set_free(void)
     edge = rows.entries[FF_TABLE_EDGE]->row;
     edge->outcome = FF_EDGE_SUCCESS;
     edge->resolved_generation = 0;
+}
+
+static void given_set_free(void)
+{
+    given_set_free_batch();
     ff_known_learn(&known, &rows);
 }
 
@@ -401,7 +407,49 @@ static void test_known__nobody_is_told_of_what_may_have_changed(void **state)
     assert_int_equal(when_claimed(257, 2, 1000).upstream_count, 1);
     ff_known_learn(&known, &rows); /* it runs, and may come back */
     assert_int_equal(when_claimed(257, 3, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+    given_set_free();
     ff_known_clear(&known);
+    assert_int_equal(when_claimed(257, 2, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
+}
+
+/* Half of what it waited for is worse than nothing: nobody would read the rest. */
+static void test_known__without_memory_nothing_is_remembered(void **state)
+{
+    size_t known_of = 0, read_of = 0;
+
+    for (size_t room = 0; room <= 512; room += 8) {
+        struct ff_task_out task;
+
+        given_set_free_batch();
+        arena.max_bytes = ff_arena_used(&arena) + room;
+        ff_known_learn(&known, &rows);
+        arena.max_bytes = 1 << 24;
+        arena.failed = false;
+        task = when_claimed(257, 2, 1000);
+        if (task.upstream_count == FF_UPSTREAMS_UNREAD) {
+            read_of++;
+            continue;
+        }
+        known_of++;
+        assert_int_equal(task.upstream_count, 1);
+        assert_true(ff_str_eq(task.upstream->node, FF_STR("up")));
+        assert_true(ff_str_eq(task.upstream->result, FF_STR("found")));
+        (void)teardown(state);
+        (void)setup(state);
+    }
+    assert_true(known_of > 0 && read_of > 0);
+}
+
+static void test_known__large_results_are_not_remembered(void **state)
+{
+    char *const large = ff_arena_alloc(&arena, FF_KNOWN_UPSTREAM_BYTES);
+
+    (void)state;
+    given_set_free_batch();
+    memset(large, 'r', FF_KNOWN_UPSTREAM_BYTES);
+    ((struct ff_payload *)rows.entries[FF_TABLE_PAYLOAD]->row)->data =
+        (struct ff_str){large, FF_KNOWN_UPSTREAM_BYTES};
+    ff_known_learn(&known, &rows);
     assert_int_equal(when_claimed(257, 2, 1000).upstream_count, FF_UPSTREAMS_UNREAD);
 }
 
@@ -447,6 +495,8 @@ int main(void)
         TEST(too_many_edges_are_not_kept),
         TEST(what_a_node_waited_for_is_known),
         TEST(nobody_is_told_of_what_may_have_changed),
+        TEST(without_memory_nothing_is_remembered),
+        TEST(large_results_are_not_remembered),
         TEST(a_first_node_waited_for_nobody),
         TEST(another_store_begins_with_nothing),
     };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * upstream.c -- what a node waited for, where the batch that hands it out knows it already.
+ * upstream.c -- what a node waited for, where the batch that sets it free knows it.
  *
  * Most often a node waits for one other, whose end is in the same batch; then nobody need read it
- * afterwards. Everything else is read (`upstreams` in store/sql/flow.sql), which is always right.
+ * afterwards: neither if the node is handed out at once, nor by a claim that comes later to a
+ * process that remembers (engine/known.h). Everything else is read (`upstreams` in
+ * store/sql/flow.sql), which is always right.
  * Tests: tests/unit/test_upstream.c, tests/conformance/flow_results.c. */
 #include "base/limits.h"
 #include "model/codes.h"
@@ -65,15 +67,14 @@ upstream_from(struct ff_work *work, const struct ff_execution *upstream, const s
     return out;
 }
 
-void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
-                       struct ff_task_out *task)
+void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execution,
+                         const struct ff_edge *edge, struct ff_task_out *task)
 {
     const struct ff_edge_group key = {.partition_key = execution->partition_key,
                                       .execution_id = execution->execution_id};
     const struct ff_edge_group *const group = ff_work_row(work, FF_TABLE_EDGE_GROUP, &key);
     const struct ff_execution *const before = execution->head.before;
     const struct ff_execution *upstream;
-    const struct ff_edge *edge;
 
     task->upstream_count = FF_UPSTREAMS_UNREAD;
     if (ff_uuid_is_zero(execution->flow_id) || (execution->head.is_new && !group)) {
@@ -82,11 +83,16 @@ void ff_task_upstreams(struct ff_work *work, const struct ff_execution *executio
     }
     if (!group || group->total != 1 || !before || !ff_state_is_blocked(before->state))
         return;
-    edge = edge_into(work, execution);
     upstream = edge ? ended_here(work, edge) : NULL;
     if (!upstream)
         return;
     task->upstream = upstream_from(work, upstream, edge);
     if (task->upstream)
         task->upstream_count = 1;
+}
+
+void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
+                       struct ff_task_out *task)
+{
+    ff_task_upstream_by(work, execution, edge_into(work, execution), task);
 }

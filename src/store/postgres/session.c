@@ -263,6 +263,7 @@ static void pg_start(struct ff_session *session, struct ff_call *call)
         begin(s);
     } else if (ff_pg_link_connect(&s->link)) {
         s->round = FF_PG_ROUND_DIAL;
+        call->reconnected = true;
     } else {
         end(s, FF_CALLED_STOP, s->link.failure.sqlstate, s->link.failure.message);
     }
