@@ -2,8 +2,9 @@
  *
  * ours.c -- the scenarios as a program that embeds the library would run them.
  *
- * The public header only, default options; the count of statements alone looks behind it. Every
- * run ends with the audit: a fast engine that leaves a broken store has not run at all. */
+ * The public header only, with the options bench/README.md names; the count of statements alone
+ * looks behind it. Every run ends with the audit: a fast engine that leaves a broken store has not
+ * run at all. */
 #include "ours.h"
 
 #include <pthread.h>

@@ -403,7 +403,8 @@ static bool may_take_back(const struct ff_dispatch_in *in, const struct link *li
             ff_state_blocked_again(link->node->state) != FF_STATE_NONE);
 }
 
-/* A node that was free, and had not begun, waits again if its join does. */
+/* A node that was free, and had not begun, waits again if its join does. Moving it is also what
+ * tells a process that remembers what it had waited for (engine/known.h). */
 static void block_again(struct ff_work *work, const struct link *link)
 {
     const ff_state blocked = ff_state_blocked_again(link->node->state);
