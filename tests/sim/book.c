@@ -264,6 +264,7 @@ static void judge_task(struct sim *sim, struct ask *ask, const struct ff_task_ou
         sim_fail(sim, "t%u a claim was answered with work it had not asked for", ask->word->number);
     if (!task->input_elsewhere && !note->new_input && !ff_str_eq(task->input, note->plan->input))
         sim_fail(sim, "t%u a task has somebody else's input", ask->word->number);
+    check_upstreams(sim, ask->word, task);
     if (task->attempt_type == FF_ATTEMPT_RECLAIM)
         sim_sometimes(sim, SOMETIMES_RECLAIMED);
     if (note->plan->capabilities && note->submit->submitted_at != ask->node)

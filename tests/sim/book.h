@@ -179,6 +179,8 @@ void audit_flows(struct sim *sim);
 
 /* check-need.c: nobody was forgotten by those who cancel siblings. */
 void check_needs(struct sim *sim, const struct model_commit *commit);
+/* check-upstream.c: of the answer to a claim */
+void check_upstreams(struct sim *sim, const struct word *claim, const struct ff_task_out *task);
 /* audit.c: the whole store */
 void audit_store(struct sim *sim);
 

@@ -40,6 +40,7 @@
     X(LANE_DISPROVED,           "lane was paused although assumed open")        \
     X(BORN_CLAIMED,             "execution born under the lease of a waiting claim") \
     X(FREED_CLAIMED,            "node freed under the lease of a waiting claim") \
+    X(UPSTREAM_REMEMBERED,      "claim told of an upstream that its process remembered") \
     X(CAPSET_LEARNED,           "capability set learned from another process")  \
     X(UNKNOWN_COMMITTED,        "unknown commit that had committed")            \
     X(UNKNOWN_LOST,             "unknown commit that had not")                  \
