@@ -287,12 +287,12 @@ static void learn_upstreams(struct ff_known *known, struct known_row *member,
     if (member->knows_upstreams || ff_uuid_is_zero(execution->flow_id) ||
         !ff_state_is_claimable(execution->state))
         return;
-    ff_task_upstream_by(&work, execution, edge, &task);
+    ff_task_upstream_by(&work, execution, edge, FF_KNOWN_RESULT_BYTES, &task);
     if (task.upstream_count == FF_UPSTREAMS_UNREAD || rows->arena->failed)
         return;
     if (task.upstream_count > 0) {
         bytes = upstream_bytes(task.upstream);
-        member->upstreams = bytes <= FF_KNOWN_UPSTREAM_BYTES ? ff_malloc(bytes) : NULL;
+        member->upstreams = ff_malloc(bytes);
         if (!member->upstreams)
             return;
         put_upstream(member->upstreams, task.upstream);

@@ -22,8 +22,8 @@
 
 #define FF_KNOWN_SLOTS     16384 /* a power of two */
 #define FF_KNOWN_BYTES_MAX (24 << 20)
-/* What is kept of an upstream, its result included: a thousand nodes may be set free by one. */
-#define FF_KNOWN_UPSTREAM_BYTES 2048
+/* The largest result of an upstream that is kept: a thousand nodes may be set free by one. */
+#define FF_KNOWN_RESULT_BYTES 2048
 
 struct ff_known {
     pthread_mutex_t lock;

@@ -115,9 +115,10 @@ struct ff_claim_out {
 /* What a node that is handed out waited for, as far as this batch knows it. */
 void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
                        struct ff_task_out *task);
-/* The same, where an edge into it is at hand; NULL: none is. */
+/* The same, where an edge into it is at hand (NULL: it is looked for), with a result of so many
+ * bytes at most. */
 void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execution,
-                         const struct ff_edge *edge, struct ff_task_out *task);
+                         const struct ff_edge *edge, size_t result_max, struct ff_task_out *task);
 /* Is this execution, once it can be claimed, for this claim? The scan selects by the same rule. */
 bool ff_claim_fits(const struct ff_claim_in *in, const struct ff_capsets *capsets,
                    const struct ff_execution *execution);

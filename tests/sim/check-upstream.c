@@ -16,11 +16,17 @@ static bool is_told_of(struct sim *sim, const struct ff_upstream_out *told,
                                    .execution_id = edge->execution_id,
                                    .generation = edge->resolved_generation,
                                    .kind = FF_PAYLOAD_RESULT};
+    const struct ff_execution from_key = {.partition_key = edge->partition_key,
+                                          .execution_id = edge->execution_id};
     const struct ff_payload *const result = model_row(sim->model, FF_TABLE_PAYLOAD, &key);
+    const struct ff_execution *const from = model_row(sim->model, FF_TABLE_EXECUTION, &from_key);
 
-    return ff_uuid_eq(told->id.uuid, edge->execution_id) && told->outcome == edge->outcome &&
+    return from && ff_str_eq(told->node, from->node) &&
+           ff_uuid_eq(told->id.uuid, edge->execution_id) && told->outcome == edge->outcome &&
            told->generation == edge->resolved_generation && told->pass == edge->pass &&
-           (result ? ff_str_eq(told->result, result->data) : ff_str_is_null(told->result));
+           (result ? ff_str_eq(told->result, result->data) &&
+                         ff_str_eq(told->result_type, result->content_type)
+                   : ff_str_is_null(told->result));
 }
 
 void check_upstreams(struct sim *sim, const struct word *claim, const struct ff_task_out *task)

@@ -550,7 +550,7 @@ static void session_start(struct ff_session *base, struct ff_call *call)
     s->call = call;
     call->outcome = FF_CALLED_OK;
     call->now_ms = call->last_event_id = 0;
-    call->committed = false;
+    call->committed = call->reconnected = false;
     if (!needs_tx && s->tx)
         s->model->hooks.wrong(s->model->hooks.ctx, "a transaction was left open");
     if (call->begins)

@@ -122,6 +122,23 @@ WITH_SESSIONS(killed_before_save_is_certain, "")
     CHECK(put_meta(one, "y", "reconnects") == FF_CALLED_OK);
 }
 
+/* Whoever comes back may meet another copy of the store; whoever comes first knows nothing yet. */
+WITH_SESSIONS(only_a_connection_made_once_more_is_told, "")
+{
+    CHECK(begin_insert(&a, one, "x"));
+    CHECK(!a.call.reconnected);
+    CHECK(batch_call(&a, one, FF_CALL_SAVE) == FF_CALLED_OK && !a.call.reconnected);
+    batch_done(&a);
+    batch_init(&a);
+    CHECK(begin_insert(&a, one, "y") && !a.call.reconnected);
+    CHECK(disturb("SELECT pg_terminate_backend(%d, 60000)::int", session_pid()) == 1);
+    CHECK(batch_call(&a, one, FF_CALL_SAVE) == FF_CALLED_STOP && !a.call.reconnected);
+    batch_done(&a);
+    batch_init(&a);
+    CHECK(begin_insert(&a, one, "z") && a.call.reconnected);
+    CHECK(batch_call(&a, one, FF_CALL_SAVE) == FF_CALLED_OK && !a.call.reconnected);
+}
+
 WITH_SESSIONS(killed_in_save_is_certain_before_commit, "")
 {
     int pid_of_one;
@@ -317,6 +334,7 @@ const struct test commit_tests[] = {
     {"commit__wrong_row_count_is_op_and_commits_nothing", wrong_count_is_op},
     {"commit__error_at_commit_is_certain", error_at_commit_is_certain},
     {"commit__session_killed_before_the_save_is_certain", killed_before_save_is_certain},
+    {"commit__only_a_connection_made_once_more_is_told", only_a_connection_made_once_more_is_told},
     {"commit__session_killed_in_the_save_is_certain", killed_in_save_is_certain_before_commit},
     {"commit__lost_answer_is_unknown_then_committed", lost_answer_to_a_commit},
     {"commit__lost_commit_is_unknown_then_not", lost_commit},

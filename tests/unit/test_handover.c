@@ -363,6 +363,31 @@ static void test_handover__words_about_members_are_known_for_it(void **state)
     }
 }
 
+/* Over a new connection the store may be another one: what was known of it is forgotten. */
+static void test_handover__a_new_connection_forgets(void **state)
+{
+    struct ff_execution key = {.partition_key = 1, .execution_id = {.b = {1}}};
+    struct ff_executor *const executor = &engine->executors[0];
+    struct ff_arena arena;
+    struct ff_rowset rows;
+    struct ff_execution *row;
+
+    (void)state;
+    ff_arena_init(&arena, 4096, 1 << 20);
+    for (int anew = 0; anew < 2; anew++) {
+        ff_rowset_init(&rows, &arena);
+        ff_rowset_op_begin(&rows, 1);
+        row = ff_rowset_insert(&rows, FF_TABLE_EXECUTION, &key);
+        row->lane = row->kind = FF_STR("");
+        row->state = FF_STATE_ACTIVE;
+        ff_known_learn(&engine->known, &rows);
+        executor->call = (struct ff_call){.reconnected = anew};
+        ff_executor_note_link(executor);
+        assert_int_equal(ff_known_has(&engine->known, FF_TABLE_EXECUTION, &key, NULL), !anew);
+    }
+    ff_arena_done(&arena);
+}
+
 /* It has looked before there was anything: a worker says that it is done and asks for more. */
 static void test_handover__a_claim_beside_the_end_is_served(void **state)
 {
@@ -621,6 +646,7 @@ int main(void)
         TEST(an_end_its_hop_and_the_next_claim_are_one_commit),
         TEST(every_hop_rides),
         TEST(words_about_members_are_known_for_it),
+        TEST(a_new_connection_forgets),
         TEST(a_claim_beside_the_end_is_served),
         TEST(a_hop_that_cannot_ride_follows),
         TEST(an_end_whose_hop_boards_is_in_doubt),

@@ -43,8 +43,9 @@ static const struct ff_execution *ended_here(struct ff_work *work, const struct 
     return upstream;
 }
 
-static struct ff_upstream_out *
-upstream_from(struct ff_work *work, const struct ff_execution *upstream, const struct ff_edge *edge)
+static struct ff_upstream_out *upstream_from(struct ff_work *work,
+                                             const struct ff_execution *upstream,
+                                             const struct ff_edge *edge, size_t result_max)
 {
     const struct ff_payload key = {.partition_key = upstream->partition_key,
                                    .execution_id = upstream->execution_id,
@@ -53,7 +54,7 @@ upstream_from(struct ff_work *work, const struct ff_execution *upstream, const s
     const struct ff_payload *const result = ff_work_row(work, FF_TABLE_PAYLOAD, &key);
     struct ff_upstream_out *const out = ff_arena_alloc(work->arena, sizeof *out);
 
-    if (!out || (result && result->data.len > FF_UPSTREAM_HANDED_BYTES))
+    if (!out || (result && result->data.len > result_max))
         return NULL;
     *out = (struct ff_upstream_out){
         .id = {upstream->partition_key, upstream->execution_id},
@@ -68,7 +69,7 @@ upstream_from(struct ff_work *work, const struct ff_execution *upstream, const s
 }
 
 void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execution,
-                         const struct ff_edge *edge, struct ff_task_out *task)
+                         const struct ff_edge *edge, size_t result_max, struct ff_task_out *task)
 {
     const struct ff_edge_group key = {.partition_key = execution->partition_key,
                                       .execution_id = execution->execution_id};
@@ -83,10 +84,12 @@ void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execut
     }
     if (!group || group->total != 1 || !before || !ff_state_is_blocked(before->state))
         return;
+    if (!edge)
+        edge = edge_into(work, execution);
     upstream = edge ? ended_here(work, edge) : NULL;
     if (!upstream)
         return;
-    task->upstream = upstream_from(work, upstream, edge);
+    task->upstream = upstream_from(work, upstream, edge, result_max);
     if (task->upstream)
         task->upstream_count = 1;
 }
@@ -94,5 +97,5 @@ void ff_task_upstream_by(struct ff_work *work, const struct ff_execution *execut
 void ff_task_upstreams(struct ff_work *work, const struct ff_execution *execution,
                        struct ff_task_out *task)
 {
-    ff_task_upstream_by(work, execution, edge_into(work, execution), task);
+    ff_task_upstream_by(work, execution, NULL, FF_UPSTREAM_HANDED_BYTES, task);
 }

@@ -222,6 +222,7 @@ struct ff_pg_session {
     ff_pg_round round;
     bool commit_queued;
     bool committed; /* the server answered COMMIT */
+    bool was_up;    /* it has had a connection before */
     bool hit;
     size_t sent_bytes;
     _Atomic int64_t *seen_id; /* the store's */

@@ -248,7 +248,7 @@ static void pg_start(struct ff_session *session, struct ff_call *call)
     s->call = call;
     call->outcome = FF_CALLED_OK;
     call->now_ms = call->last_event_id = 0;
-    call->committed = false;
+    call->committed = call->reconnected = false;
     call->sqlstate[0] = '\0';
     if (s->link.up && PQstatus(s->link.conn) == CONNECTION_BAD)
         ff_pg_link_drop(&s->link);
@@ -263,7 +263,7 @@ static void pg_start(struct ff_session *session, struct ff_call *call)
         begin(s);
     } else if (ff_pg_link_connect(&s->link)) {
         s->round = FF_PG_ROUND_DIAL;
-        call->reconnected = true;
+        call->reconnected = s->was_up;
     } else {
         end(s, FF_CALLED_STOP, s->link.failure.sqlstate, s->link.failure.message);
     }
@@ -284,6 +284,7 @@ static bool advance(struct ff_pg_session *s)
         case FF_PG_DIALLING:
             return false;
         case FF_PG_UP:
+            s->was_up = true;
             ff_pg_send_settle(s);
             s->round = FF_PG_ROUND_SETTLE;
             return true;
