@@ -50,7 +50,7 @@ void ours_open(struct ours *ours, struct bench_run *run)
     ours_open_url(ours, run, bench_url(run, url, sizeof url));
 }
 
-/* A store that was just filled with ten million executions was once not done after five seconds. */
+/* A loop that looks at a large store may take longer than a few seconds. */
 void ours_leave(struct ours *ours)
 {
     if (ff_close(ours->client, LEAVE_MS) != 0)

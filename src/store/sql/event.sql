@@ -106,7 +106,8 @@ SELECT {{event.columns}}
  ORDER BY event_id
  LIMIT :limit;
 -- postgres:
--- Only whole ranges can be dropped: the first event of each.
+-- Only whole ranges can be dropped: the first event of each. LATERAL, since a join under a LIMIT is
+-- planned as a walk over the whole log.
 WITH RECURSIVE range(event_id) AS (
     SELECT min(event_id) FROM ff_event WHERE event_id >= :floor_id
     UNION ALL
@@ -114,8 +115,8 @@ WITH RECURSIVE range(event_id) AS (
              WHERE e.event_id >= (r.event_id / 2000000 + 1) * 2000000)
       FROM range r WHERE r.event_id IS NOT NULL)
 SELECT {{event.columns:e}}
-  FROM ff_event e
-  JOIN range r ON r.event_id = e.event_id
+  FROM range r
+ CROSS JOIN LATERAL (SELECT * FROM ff_event x WHERE x.event_id = r.event_id LIMIT 1) e
  ORDER BY e.event_id
  LIMIT :limit;
 
@@ -138,6 +139,23 @@ SELECT {{event.columns:e}}
         SELECT (SELECT max(x.event_id) FROM ff_event x
                  WHERE x.event_id < (t.first_id / 4294967296 + 1) * 4294967296) AS event_id
           FROM stretch t) ends ON ends.event_id = e.event_id
+ ORDER BY e.event_id DESC
+ LIMIT :limit;
+-- postgres:
+-- As above.
+WITH RECURSIVE stretch(first_id) AS (
+    SELECT min(event_id) FROM ff_event
+    UNION ALL
+    SELECT (SELECT min(e.event_id) FROM ff_event e
+             WHERE e.event_id >= (s.first_id / 4294967296 + 1) * 4294967296)
+      FROM stretch s WHERE s.first_id IS NOT NULL)
+SELECT {{event.columns:e}}
+  FROM (SELECT first_id AS event_id FROM stretch
+        UNION
+        SELECT (SELECT max(y.event_id) FROM ff_event y
+                 WHERE y.event_id < (t.first_id / 4294967296 + 1) * 4294967296) AS event_id
+          FROM stretch t) ends
+ CROSS JOIN LATERAL (SELECT * FROM ff_event x WHERE x.event_id = ends.event_id LIMIT 1) e
  ORDER BY e.event_id DESC
  LIMIT :limit;
 
